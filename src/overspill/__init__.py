@@ -1,0 +1,1 @@
+"""Tool output that always fits, and nothing is ever lost."""

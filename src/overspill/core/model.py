@@ -1,0 +1,148 @@
+"""The values that the rest of overspill passes around: frozen, free of I/O, exact.
+
+Everything is counted in bytes and lines of the *source*: a line ends with ``\\n`` (a ``\\r``
+before it belongs to the line), numbers of lines start at 1, byte offsets at 0.  What is
+omitted is never stored as a fact of its own: it is derived from what is kept, so that kept
+and omitted always add up to the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from overspill.errors import PolicyError
+
+UNITS = ("tokens", "bytes", "chars", "lines")
+"""The units a budget can name, in the order in which people read them."""
+
+BYTES_PER_TOKEN_CEILING = 32
+"""No text of more bytes per token than this is taken to fit: it bounds memory where only tokens are named."""
+
+BYTES_PER_LINE_CEILING = 2_000
+"""The same for a budget that names lines alone: a line can be as long as an output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much text: any combination of units; a text fits when it fits in each that is named."""
+
+    max_tokens: int | None = None
+    max_bytes: int | None = None
+    max_chars: int | None = None
+    max_lines: int | None = None
+
+    def __post_init__(self) -> None:
+        named = 0
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            named += 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise PolicyError(field.name, value, "a whole number, 1 or more")
+        if not named:
+            raise PolicyError("budget", None, "at least one of max_tokens, max_bytes, max_chars, max_lines")
+
+    @property
+    def bytes_ceiling(self) -> int:
+        """No text of more bytes than this can fit: what a strategy may hold in memory follows from it."""
+        bounds = [
+            self.max_bytes,
+            self.max_tokens and self.max_tokens * BYTES_PER_TOKEN_CEILING,
+            self.max_chars and self.max_chars * 4,
+        ]
+        known = [bound for bound in bounds if bound]
+        if known:
+            return min(known)
+        assert self.max_lines is not None
+        return self.max_lines * BYTES_PER_LINE_CEILING
+
+
+class Totals(NamedTuple):
+    """The size of a whole output."""
+
+    bytes: int
+    lines: int
+
+
+class Span(NamedTuple):
+    """A stretch of the source, with its place in it: what a strategy proposes to keep."""
+
+    start: int
+    """Byte offset in the source."""
+    data: bytes
+    line: int
+    """Number of the line that the first byte is in."""
+    column: int = 0
+    """Bytes of that line before the span: 0 when the span starts a line."""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
+    @property
+    def newlines(self) -> int:
+        return self.data.count(b"\n")
+
+    def part(self, first: int, last: int) -> Span:
+        """The bytes from ``first`` to ``last`` (exclusive) of this span, placed in the source."""
+        before = self.data[:first]
+        newlines = before.count(b"\n")
+        column = first - before.rindex(b"\n") - 1 if newlines else self.column + first
+        return Span(self.start + first, self.data[first:last], self.line + newlines, column)
+
+    def lines(self) -> Iterator[Span]:
+        """The lines of this span, each with its line end; the first and last may be parts of lines."""
+        start, line, column, at = self.start, self.line, self.column, 0
+        while at < len(self.data):
+            end = self.data.find(b"\n", at) + 1 or len(self.data)
+            yield Span(start + at, self.data[at:end], line, column)
+            at, line, column = end, line + 1, 0
+
+
+Block = Span
+"""A stretch of input as a selector is fed it. Blocks are cut at fixed rules over the whole output
+(whole lines, at most ``BLOCK_BYTES``; a longer line in pieces), so they never depend on the chunks fed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One omitted stretch, by bytes and by lines; only a line that was cut in two has columns."""
+
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    first_column: int = 0
+    """Bytes of ``first_line`` that stand before the gap (0: the line is omitted from its start)."""
+    last_column: int | None = None
+    """Bytes of ``last_line`` that the gap takes, counted from that line's start (None: to its end)."""
+
+    @property
+    def omitted_bytes(self) -> int:
+        return self.end - self.start
+
+    @property
+    def omitted_lines(self) -> int:
+        """Lines of which nothing is shown; a line cut in two counts as kept."""
+        touched = self.last_line - self.first_line + 1
+        cut = {self.first_line} if self.first_column else set()
+        if self.last_column is not None:
+            cut.add(self.last_line)
+        return touched - len(cut)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What is known of the tool call that made an output; all of it optional."""
+
+    tool: str = ""
+    command: str = ""
+    exit_status: int | None = None
+    question: str = ""
+    """What the caller wants to know: raises what speaks to it."""
+    id: str = ""
+    session: str = ""
+    labels: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,115 @@
+"""The seams: what the core asks of others, as protocols that a user can implement in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+
+TokenCounter = Callable[[str], int]
+"""Tokens of a text: the estimate by default, exact through tiktoken, bpe-openai or any callable."""
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """What a selector found worth keeping, once the whole output has been seen."""
+
+    @property
+    def kind(self) -> str:
+        """What the output was taken for, in a word or two ("pytest run"); empty when nobody looked."""
+
+    @property
+    def headline(self) -> str:
+        """The key finding in one short line, exactly true; empty when there is none."""
+
+    def spans(self, room: Budget) -> Iterable[Span]:
+        """What to keep, best first: the excerpt takes from the front as much as fits into ``room``."""
+
+    def describe(self, gap: Gap) -> str:
+        """What a gap holds, short and exactly true ("3 errors: 40, 81, 92"); empty when unknown."""
+
+    def mark(self, gap: Gap, words: str) -> str | None:
+        """The mark that stands for a gap, for views whose form needs its own; None for the usual."""
+
+
+class Selector(Protocol):
+    """One pass over one output in bounded memory."""
+
+    def feed(self, block: Block) -> None: ...
+
+    def finish(self, totals: Totals, call: Call) -> Selection: ...
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Decides which parts of an output stay. Holds settings only, so that one object serves all outputs."""
+
+    @property
+    def name(self) -> str: ...
+
+    def selector(self, room: Budget, call: Call) -> Selector:
+        """A fresh selector; what it holds in memory must follow from ``room``, never from the output.
+
+        ``call.exit_status`` may be known only at ``finish``.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """One kept output, as the store's index knows it."""
+
+    handle: str
+    digest: str
+    bytes: int
+    lines: int
+    created: float
+    read: float
+    """When it was last read back, or created."""
+    call: Call
+    path: str | None = None
+    """Where a file tool can open the plain text; None when there is no such file."""
+    pinned: bool = False
+    shown_bytes: int | None = None
+    """Bytes of the bounded text that stood for it, when known."""
+
+
+class Blob(Protocol):
+    """The bytes of one kept output, by range."""
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, start: int, length: int) -> bytes:
+        """Exactly ``length`` bytes from ``start``, fewer only at the end."""
+
+    def close(self) -> None: ...
+
+
+class Spill(Protocol):
+    """An output on its way into the store. Either ``commit`` or ``discard`` ends it."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def commit(self, call: Call) -> Stored:
+        """Makes the output readable, whole and at once. Equal outputs are kept once and share a handle."""
+
+    def discard(self) -> None: ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps whole outputs. Every fault is a ``StoreError``; the bounding path turns it into a sentence."""
+
+    def spill(self, call: Call) -> Spill: ...
+
+    def stored(self, handle: str) -> Stored:
+        """The output of a handle or of a unique prefix of one, as typed by a model or a person."""
+
+    def open(self, handle: str) -> Blob: ...
+
+    def outputs(self) -> Iterator[Stored]:
+        """All that is kept, newest first."""
+
+    def remove(self, handle: str, *, reason: str) -> None: ...
