@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from overspill.errors import PolicyError
 
@@ -65,6 +65,10 @@ class Totals(NamedTuple):
 
     bytes: int
     lines: int
+
+
+def totals_of(data: bytes) -> Totals:
+    return Totals(len(data), data.count(b"\n") + (not data.endswith(b"\n") and data != b""))
 
 
 class Span(NamedTuple):
@@ -146,3 +150,75 @@ class Call:
     id: str = ""
     session: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+
+
+class Part(NamedTuple):
+    """A piece of a bounded text: source text, or words of overspill's that stand for a gap."""
+
+    text: str
+    span: Span | None = None
+    """The source that the text shows; None for a mark."""
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounded:
+    """The result: what the model reads, and the exact account of what it does not."""
+
+    text: str
+    """What to send to the model. The very same object that came in, when that was a small ``str``."""
+    output: Any = None
+    """The very object that came in, when it was small enough to pass untouched."""
+    truncated: bool = False
+    handle: str | None = None
+    path: str | None = None
+    unsaved: str = ""
+    """Why the whole output is not in the store; empty when it is, or needs not to be."""
+    header: str = ""
+    parts: tuple[Part, ...] = ()
+    """The text after the header, in order: joined, they are the excerpt."""
+    gaps: tuple[Gap, ...] = ()
+    totals: Totals | None = None
+    kind: str = ""
+    """What the strategy took the output for."""
+    headline: str = ""
+    redactions: int = 0
+
+    @property
+    def excerpt(self) -> str:
+        """The text without the header: for a view of JSON, a valid JSON text."""
+        return "".join(part.text for part in self.parts) if self.truncated else self.text
+
+    @property
+    def total_bytes(self) -> int:
+        return self._totals.bytes
+
+    @property
+    def total_lines(self) -> int:
+        return self._totals.lines
+
+    @property
+    def omitted_bytes(self) -> int:
+        return sum(gap.omitted_bytes for gap in self.gaps)
+
+    @property
+    def omitted_lines(self) -> int:
+        return sum(gap.omitted_lines for gap in self.gaps)
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.total_bytes - self.omitted_bytes
+
+    @property
+    def kept_lines(self) -> int:
+        return self.total_lines - self.omitted_lines
+
+    @property
+    def _totals(self) -> Totals:
+        """Counted on demand for what passed untouched: its path must cost nothing."""
+        if self.totals is not None:
+            return self.totals
+        return totals_of(self.text.encode("utf-8", "surrogatepass"))
+
+    def __str__(self) -> str:
+        return self.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -10,6 +10,31 @@ from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 
 TokenCounter = Callable[[str], int]
 """Tokens of a text: the estimate by default, exact through tiktoken, bpe-openai or any callable."""
+
+
+class Excerpt(Protocol):
+    """The room that a selection fills: whatever was added fits, header, marks and all."""
+
+    @property
+    def room(self) -> Budget:
+        """How much there is for the excerpt alone, in the units of the policy's budget."""
+
+    @property
+    def left(self) -> float:
+        """The share of the room that is still free, 1 to 0, by its scarcest unit."""
+
+    def add(self, *spans: Span, leave: float = 0.0) -> bool:
+        """Keeps the spans, all or none: False when they don't fit. What is kept already costs nothing.
+
+        ``leave`` is the share of the room that must stay free for others.
+        """
+
+    def add_ends(self, first: Span, last: Span | None = None, *, leave: float = 0.0) -> bool:
+        """Keeps as much as fits of the start of ``first`` and of the end of ``last`` (or of ``first``):
+        for a line too long to keep."""
+
+    def could_hold(self, *spans: Span, leave: float = 0.0) -> bool:
+        """Would the spans fit if nothing else were kept?"""
 
 
 @runtime_checkable
@@ -24,11 +49,13 @@ class Selection(Protocol):
     def headline(self) -> str:
         """The key finding in one short line, exactly true; empty when there is none."""
 
-    def spans(self, room: Budget) -> Iterable[Span]:
-        """What to keep, best first: the excerpt takes from the front as much as fits into ``room``."""
+    def fill(self, excerpt: Excerpt) -> None:
+        """Adds what to keep, best first. May be called again with another room: it changes nothing else."""
 
     def describe(self, gap: Gap) -> str:
-        """What a gap holds, short and exactly true ("3 errors: 40, 81, 92"); empty when unknown."""
+        """What a gap holds, exactly true, most telling item first, items parted by "; "
+        ("3 errors: 40, 81, 92; 41 warnings"): items that don't fit are left out from the end.
+        """
 
     def mark(self, gap: Gap, words: str) -> str | None:
         """The mark that stands for a gap, for views whose form needs its own; None for the usual."""
@@ -73,6 +100,14 @@ class Stored:
     pinned: bool = False
     shown_bytes: int | None = None
     """Bytes of the bounded text that stood for it, when known."""
+    kind: str = ""
+    """What it was taken for ("pytest run"), when known."""
+    cut: str = ""
+    """The strategy that chose what was shown, when known."""
+    times: int = 1
+    """How many calls made these very bytes; ``call`` and ``created`` are those of the latest."""
+    kept_bytes: int | None = None
+    """What it takes in the store where that differs from ``bytes`` (compressed)."""
 
 
 class Blob(Protocol):

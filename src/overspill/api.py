@@ -1,0 +1,76 @@
+"""``overspill.bound``: the whole library in one call."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from overspill.bounder import Bounder
+from overspill.core.model import Bounded, Budget, Call
+from overspill.core.policy import DEFAULT_BUDGET, Policy
+from overspill.core.ports import Store, Strategy
+from overspill.core.strategies import named
+from overspill.store import default_root, open_store
+
+
+def bound(
+    output: Any,
+    *,
+    max_tokens: int | None = None,
+    max_bytes: int | None = None,
+    max_lines: int | None = None,
+    max_chars: int | None = None,
+    strategy: str | Strategy = "auto",
+    tool: str = "",
+    command: str = "",
+    exit_status: int | None = None,
+    question: str = "",
+    store: Store | str | None = None,
+) -> Bounded:
+    """The output, bounded: untouched when it fits, else what matters of it, the whole kept in the store.
+
+    Without any ``max_…`` the default budget holds; with one or more, exactly those.
+    ``store`` is a store, a path or a URL; by default the project's own directory.
+    """
+    policy = _policy(max_tokens, max_bytes, max_lines, max_chars, strategy)
+    call = Call(tool=tool, command=command, exit_status=exit_status, question=question)
+    return Bounder(policy, _store(store)).bound(output, call)
+
+
+def _policy(
+    max_tokens: int | None,
+    max_bytes: int | None,
+    max_lines: int | None,
+    max_chars: int | None,
+    strategy: str | Strategy,
+) -> Policy:
+    if isinstance(strategy, str):
+        return _named_policy(max_tokens, max_bytes, max_lines, max_chars, strategy)
+    sizes = {"max_tokens": max_tokens, "max_bytes": max_bytes, "max_lines": max_lines, "max_chars": max_chars}
+    named_sizes = {unit: size for unit, size in sizes.items() if size is not None}
+    return Policy(budget=Budget(**named_sizes) if named_sizes else DEFAULT_BUDGET, strategy=strategy)
+
+
+@lru_cache(maxsize=64)
+def _named_policy(
+    max_tokens: int | None, max_bytes: int | None, max_lines: int | None, max_chars: int | None, strategy: str
+) -> Policy:
+    return _policy(max_tokens, max_bytes, max_lines, max_chars, named(strategy))
+
+
+def _store(store: Store | str | None) -> Store:
+    if store is None:
+        return _local_store(str(default_root(Path.cwd(), os.environ)))
+    return _opened(store) if isinstance(store, str) else store
+
+
+@lru_cache(maxsize=8)
+def _opened(place: str) -> Store:
+    return open_store(place)
+
+
+@lru_cache(maxsize=8)
+def _local_store(root: str) -> Store:
+    return open_store(root)

@@ -1,0 +1,288 @@
+"""The engine together with a store: what callers use.
+
+Guarantees: an output within the limit comes back as the very object it was; one above it is
+in the store, or said not to be, before its bounded text is returned; and no exception of
+overspill's reaches the tool's caller from here.  How the decisions are made is the core's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from overspill.concurrency import in_thread
+from overspill.core import notice
+from overspill.core.access import FilePath
+from overspill.core.capture import Capture, Cut, Whole
+from overspill.core.events import Event, EventKind, Listener
+from overspill.core.model import Bounded, Call, totals_of
+from overspill.core.notice import Kept
+from overspill.core.policy import Policy
+from overspill.core.ports import Spill, Store, Stored
+from overspill.core.render import render
+from overspill.errors import StoreUnavailable
+from overspill.source import chunk_of, chunks_of
+
+_NO_CALL = Call()
+_NO_STORE = "no store is configured"
+_READ_BYTES = 1 << 20
+
+
+class Bounder:
+    """Bounds outputs by one policy into one store. Thread-safe: it holds no state of an output."""
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        store: Store | None = None,
+        *,
+        on_event: Listener | Sequence[Listener] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.policy = policy or Policy()
+        self.store = store
+        self._listeners = (on_event,) if callable(on_event) else tuple(on_event)
+        self._clock = clock
+
+    def bound(self, output: Any, call: Call | None = None) -> Bounded:
+        """The output, untouched when it is within the limit, else what matters of it."""
+        return self._untouched(output, call) or self._stream(output, call or _NO_CALL)
+
+    async def abound(self, output: Any, call: Call | None = None) -> Bounded:
+        """The same without blocking the event loop; takes asynchronous iterables of chunks as well."""
+        if isinstance(output, AsyncIterable):
+            async with self.capture(call) as capturing:
+                async for chunk in output:
+                    await capturing.afeed(chunk)
+            return capturing.bounded
+        return self._untouched(output, call) or await in_thread(self._stream, output, call or _NO_CALL)
+
+    def capture(self, call: Call | None = None) -> Capturing:
+        """A stream to feed, as a context manager of both kinds; its ``bounded`` is there at the end."""
+        return Capturing(self, call or _NO_CALL)
+
+    def _untouched(self, output: Any, call: Call | None) -> Bounded | None:
+        """The way out for small text: it must cost next to nothing."""
+        if isinstance(output, Bounded):
+            return output if self.policy.measure.fits(output.text, self.policy.above) else None
+        if not isinstance(output, str) or not self.policy.measure.surely_fits(output, self.policy.above):
+            return None
+        bounded = Bounded(text=output, output=output)
+        self._report("skipped", bounded, call or _NO_CALL, reason="within the limit")
+        return bounded
+
+    def _stream(self, output: Any, call: Call) -> Bounded:
+        source = output.text if isinstance(output, Bounded) else output
+        again = self._cut_again(source, call) if isinstance(source, str) else None
+        if again:
+            return again
+        capturing = Capturing(self, call)
+        for chunk in chunks_of(source):
+            capturing.feed(chunk)
+        bounded = capturing.finish()
+        return bounded if bounded.truncated or isinstance(output, Iterator) else replace(bounded, output=output)
+
+    def _cut_again(self, text: str, call: Call) -> Bounded | None:
+        """Text that another layer has bounded is cut anew from the stored original."""
+        found = notice.BOUNDED.match(text)
+        if not found or self.store is None or self.policy.measure.fits(text, self.policy.above):
+            return None
+        started = self._clock()
+        try:
+            stored = self.store.stored(found["handle"] or found["handle_zh"])
+            if stored.lines != int(found["lines"] or found["lines_zh"]):
+                return None
+            capture = Capture(self.policy, call)
+            for chunk in _chunks(self.store, stored):
+                capture.feed(chunk)
+        except Exception as fault:
+            self._report_fault(fault, call)
+            return None
+        ended = capture.finish(call)
+        return (
+            None if isinstance(ended, Whole) else self._rendered(ended, Kept(stored.handle, stored.path), call, started)
+        )
+
+    def _rendered(self, cut: Cut, kept: Kept, call: Call, started: float) -> Bounded:
+        if cut.fault:
+            self._report_fault(cut.fault, call)
+        try:
+            bounded = render(cut, kept, self.policy)
+        except Exception as fault:  # a selection or an access value of the user's
+            self._report_fault(fault, call)
+            bounded = render(replace(cut, selection=cut.edges), kept, replace(self.policy, access=FilePath()))
+        self._report("truncated", bounded, call, seconds=self._clock() - started)
+        return bounded
+
+    def _report_fault(self, fault: Exception, call: Call) -> None:
+        reason = f"{type(fault).__name__}: {fault}"
+        self._tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
+        _log("warning", "%s: %s", _name_of(call), reason)
+
+    def _report(self, kind: EventKind, bounded: Bounded, call: Call, *, seconds: float = 0.0, reason: str = "") -> None:
+        if kind == "skipped" and not self._listeners:
+            return
+        event = Event(
+            kind=kind,
+            call=call,
+            bytes_before=bounded.total_bytes,
+            bytes_after=len(bounded.text.encode("utf-8", "replace")),
+            handle=bounded.handle,
+            path=bounded.path,
+            seconds=seconds,
+            reason=reason or bounded.unsaved,
+        )
+        self._tell(event)
+        if kind == "truncated":
+            sizes = (event.bytes_before, event.bytes_after, event.percent_less)
+            _log(
+                "info",
+                "%s: %d bytes cut to %d (%.1f %% less), %s",
+                _name_of(call),
+                *sizes,
+                bounded.handle or "not kept",
+            )
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception as fault:
+                _log("warning", "a listener of overspill's events failed: %r", fault)
+
+
+class Capturing:
+    """One output on its way: feed it chunk by chunk, then read ``bounded``.
+
+    The whole goes into the store while it comes, from the moment it is known to be too much.
+    Leaving the context ends the output also when the tool raised: what it printed is kept.
+    """
+
+    def __init__(self, bounder: Bounder, call: Call) -> None:
+        self._bounder = bounder
+        self._call = call
+        self._capture = Capture(bounder.policy, call)
+        self._keeping = _Keeping(bounder.store, call)
+        self._started = bounder._clock()
+        self._bounded: Bounded | None = None
+
+    @property
+    def bounded(self) -> Bounded:
+        return self.finish()
+
+    def feed(self, chunk: Any) -> None:
+        """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
+        persist = self._capture.feed(chunk_of(chunk))
+        if persist:
+            self._keeping.write(persist)
+
+    async def afeed(self, chunk: Any) -> None:
+        if self._capture.overflowed:
+            await in_thread(self.feed, chunk)
+        else:
+            self.feed(chunk)
+
+    def finish(self, *, exit_status: int | None = None) -> Bounded:
+        """Ends the output; a second call answers the same."""
+        if self._bounded is None:
+            call = self._call if exit_status is None else replace(self._call, exit_status=exit_status)
+            self._bounded = self._finish(call)
+        return self._bounded
+
+    async def afinish(self, *, exit_status: int | None = None) -> Bounded:
+        return await in_thread(lambda: self.finish(exit_status=exit_status))
+
+    def _finish(self, call: Call) -> Bounded:
+        ended = self._capture.finish(call)
+        if isinstance(ended, Whole):
+            text = ended.data.decode("utf-8", "replace")
+            bounded = Bounded(text=text, output=ended.data, totals=totals_of(ended.data))
+            self._bounder._report("skipped", bounded, call, reason="within the limit")
+            return bounded
+        if ended.unpersisted:
+            self._keeping.write(ended.unpersisted)
+        kept, fault = self._keeping.commit(call)
+        if fault:
+            self._bounder._report_fault(fault, call)
+        return self._bounder._rendered(ended, kept, call, self._started)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.afinish()
+
+
+class _Keeping:
+    """A spill that may fail: the fault becomes the notice's sentence, never the caller's exception."""
+
+    def __init__(self, store: Store | None, call: Call) -> None:
+        self._store = store
+        self._call = call
+        self._spill: Spill | None = None
+        self._fault: Exception | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._store is None or self._fault:
+            return
+        try:
+            if self._spill is None:
+                self._spill = self._store.spill(self._call)
+            self._spill.write(data)
+        except Exception as fault:  # a user's store may raise anything
+            self._fail(fault)
+
+    def commit(self, call: Call) -> tuple[Kept, Exception | None]:
+        if self._spill and not self._fault:
+            try:
+                stored = self._spill.commit(call)
+                return Kept(stored.handle, stored.path), None
+            except Exception as fault:
+                self._fail(fault)
+        reason = _reason(self._fault) if self._fault else _NO_STORE
+        return Kept(None, unsaved=reason), self._fault
+
+    def _fail(self, fault: Exception) -> None:
+        self._fault = fault
+        if self._spill:
+            with suppress(Exception):
+                self._spill.discard()
+
+
+def _reason(fault: Exception) -> str:
+    if isinstance(fault, StoreUnavailable):
+        return fault.reason
+    return str(fault) or type(fault).__name__
+
+
+def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:
+    blob = store.open(stored.handle)
+    try:
+        for start in range(0, blob.size, _READ_BYTES):
+            yield blob.read(start, _READ_BYTES)
+    finally:
+        blob.close()
+
+
+def _name_of(call: Call) -> str:
+    return call.tool or call.command or "output"
+
+
+def _log(level: Literal["info", "warning"], message: str, *values: object) -> None:
+    import logging  # late: an output that passes untouched logs nothing
+
+    getattr(logging.getLogger("overspill"), level)(message, *values)

@@ -1,0 +1,237 @@
+"""The only file that knows units: how large a text is, where it may be cut, how it is shown.
+
+Guarantees: ``display`` gives valid Unicode for any bytes, as a terminal would finally show
+them; ``cut_before`` and ``cut_after`` never answer a place inside a code point, a grapheme
+cluster (of up to ``CLUSTER_CHARS`` code points), an escape sequence or a CRLF pair.
+Which counter of tokens is used, and how much is too much, is the policy's business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from overspill.core.model import BYTES_PER_TOKEN_CEILING, UNITS, Budget
+from overspill.core.ports import TokenCounter
+from overspill.core.tokens import estimate_tokens, tokens_ceiling
+
+Carrier = Literal["text", "json"]
+"""How the text travels: ``json`` when a carrier such as MCP escapes it, which makes it longer."""
+
+CLUSTER_CHARS = 16
+"""A longer grapheme cluster (stacked combining marks) may be cut: no real script needs as many."""
+
+ESCAPE_BYTES = 4096
+"""A longer escape sequence is treated as text, as terminals do that give up on one."""
+
+_ESCAPE = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    rb"|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
+    rb"|[ -/]*[0-~])"  # the two-byte ones
+)
+_INVISIBLE = bytes(code for code in range(32) if code not in b"\t\n\r\x08") + b"\x7f"
+_LONE_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_C1 = re.compile(rb"\xc2[\x80-\x9f]")
+
+
+class Size(NamedTuple):
+    tokens: int
+    bytes: int
+    chars: int
+    lines: int
+
+
+def _unescaped(text: str) -> str:
+    return text
+
+
+def _json_escaped(text: str) -> str:
+    import json
+
+    # The widest escaping that carriers use: non-ASCII stays, as the MCP SDKs write it.
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+class Measure:
+    """Sizes of texts by one counter and one carrier."""
+
+    __slots__ = ("_carried", "_count")
+
+    def __init__(self, counter: TokenCounter, carrier: Carrier = "text") -> None:
+        self._count = counter
+        self._carried = _json_escaped if carrier == "json" else _unescaped
+
+    def tokens(self, text: str) -> int:
+        """By the counter, but never fewer than the ceiling of bytes per token allows."""
+        return max(self._count(text), -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING))
+
+    def size(self, text: str, budget: Budget) -> Size:
+        """Of a text as carried; units that the budget does not name are 0, since counting costs."""
+        carried = self._carried(text)
+        return Size(
+            self.tokens(carried) if budget.max_tokens else 0,
+            len(carried.encode("utf-8", "surrogatepass")) if budget.max_bytes else 0,
+            len(carried) if budget.max_chars else 0,
+            count_lines(text) if budget.max_lines else 0,
+        )
+
+    def fits(self, text: str, budget: Budget) -> bool:
+        return within(self.size(text, budget), budget)
+
+    def surely_fits(self, text: str, budget: Budget) -> bool:
+        """``fits`` by cheap upper bounds: no allocation that grows with the text. False means: count."""
+        if self._carried is not _unescaped or not text.isascii():
+            # Rare enough to count; and text beyond ASCII must be checked for lone surrogates.
+            return False
+        chars = len(text)
+        return (
+            (budget.max_bytes is None or chars <= budget.max_bytes)
+            and (budget.max_chars is None or chars <= budget.max_chars)
+            and (budget.max_lines is None or text.count("\n") < budget.max_lines)
+            and (budget.max_tokens is None or self._few_tokens(text, budget.max_tokens))
+        )
+
+    def _few_tokens(self, text: str, bound: int) -> bool:
+        if self._count is estimate_tokens:
+            return len(text) <= bound or tokens_ceiling(text) <= bound
+        return False
+
+
+def within(size: Size, budget: Budget) -> bool:
+    return all(
+        value <= bound for unit, value in zip(UNITS, size, strict=True) if (bound := getattr(budget, f"max_{unit}"))
+    )
+
+
+def count_lines(text: str) -> int:
+    """Lines of a text: an unfinished last line counts."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def encode(text: str) -> bytes:
+    """The source bytes of a ``str``: UTF-8; a lone surrogate keeps its number, so that nothing is lost."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def display(data: bytes) -> str:
+    """Source bytes as a person would finally see them.
+
+    Colours and other escape sequences are gone, of text overwritten by carriage returns or
+    backspaces the last state stays, invisible controls are dropped, what is not UTF-8 shows
+    as U+FFFD.  What remains is a subsequence of the source.
+    """
+    if b"\x1b" in data:
+        data = _ESCAPE.sub(b"", data)
+    if b"\r" in data:
+        data = b"\n".join(_final_state(line) if b"\r" in line else line for line in data.split(b"\n"))
+    data = data.translate(None, _INVISIBLE)
+    if not data.isascii():
+        data = _C1.sub(b"", _LONE_SURROGATE.sub("\ufffd".encode(), data))
+    text = data.decode("utf-8", "replace")
+    return _backspaced(text) if "\b" in text else text
+
+
+def _final_state(line: bytes) -> bytes:
+    line = line.rstrip(b"\r")
+    return line[line.rfind(b"\r") + 1 :]
+
+
+def _backspaced(text: str) -> str:
+    shown: list[str] = []
+    for char in text:
+        if char != "\b":
+            shown.append(char)
+        elif shown and shown[-1] != "\n":
+            shown.pop()
+    return "".join(shown)
+
+
+def cut_before(data: bytes, at: int) -> int:
+    """The last safe place at or before ``at``: where a shown stretch may end."""
+    return _safe_place(data, at, step=-1)
+
+
+def cut_after(data: bytes, at: int) -> int:
+    """The first safe place at or after ``at``: where a shown stretch may begin."""
+    return _safe_place(data, at, step=1)
+
+
+def _safe_place(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:
+    at = max(0, min(at, len(data)))
+    while 0 < at < len(data):
+        escape = _escape_around(data, at)
+        if escape:
+            at = escape[0] if step < 0 else escape[1]
+        elif data[at - 1] == 0x0D and data[at] == 0x0A:
+            at += step
+        elif data[at - 1] < 0x80 and data[at] < 0x80:
+            break
+        else:
+            place = _cluster_border(data, at, step=step)
+            if place == at:
+                break
+            at = place
+    return at
+
+
+def _escape_around(data: bytes, at: int) -> tuple[int, int] | None:
+    """The escape sequence that a cut at ``at`` would break, if any."""
+    start = at
+    while (start := data.rfind(b"\x1b", max(0, at - ESCAPE_BYTES), start)) >= 0:
+        found = _ESCAPE.match(data, start)
+        if found and found.end() > at:
+            return start, found.end()
+        if found is None and b"\n" not in data[start:at] and len(data) - start < 32:
+            return start, len(data)  # the output ends inside a sequence
+        if found and data[start + 1 : start + 2] != b"\\":
+            return None
+    return None
+
+
+def _cluster_border(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:
+    """The nearest border of a grapheme cluster from ``at`` on, in the direction of ``step``."""
+    start = at
+    while start > 0 and data[start] & 0xC0 == 0x80 and at - start < 3:
+        start -= 1
+    if start != at and not _whole_char(data, start, at):
+        start = at  # a stray continuation byte: invalid UTF-8 has no code points to break
+    place = start
+    for _ in range(CLUSTER_CHARS):
+        if step > 0 and place < at:
+            place = _next_char(data, place)
+            continue
+        if not 0 < place < len(data) or not _glued(data, place):
+            return place
+        place = _next_char(data, place) if step > 0 else _previous_char(data, place)
+    return start if step < 0 or start == at else _next_char(data, start)
+
+
+def _whole_char(data: bytes, start: int, at: int) -> bool:
+    """Is ``at`` inside one valid code point that starts at ``start``?"""
+    return _next_char(data, start) > at
+
+
+def _next_char(data: bytes, at: int) -> int:
+    lead = data[at]
+    width = 1 if lead < 0xC2 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4 if lead < 0xF5 else 1
+    if width > 1:
+        try:
+            data[at : at + width].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return at + 1
+    return min(at + width, len(data))
+
+
+def _previous_char(data: bytes, at: int) -> int:
+    start = at - 1
+    while start > 0 and data[start] & 0xC0 == 0x80 and at - start < 4:
+        start -= 1
+    return start if _next_char(data, start) == at else at - 1
+
+
+def _glued(data: bytes, at: int) -> bool:
+    """May no cut stand at ``at``, the border of two code points, because they form one cluster?"""
+    from overspill.core.graphemes import joined
+
+    before = data[max(0, at - 4 * CLUSTER_CHARS) : at].decode("utf-8", "replace")
+    return joined(before, data[at : at + 4].decode("utf-8", "replace")[0])

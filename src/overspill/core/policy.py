@@ -1,0 +1,70 @@
+"""What is decided once, before any output comes: how much, above which size, by which strategy.
+
+A policy is validated when it is built; a budget that could not even hold the notice is
+refused here, so that it never fails when a tool has just answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from overspill.core.access import Access, FilePath
+from overspill.core.measure import Carrier, Measure, Size
+from overspill.core.model import UNITS, Budget
+from overspill.core.notice import WORDS, Language, floor_text
+from overspill.core.ports import Strategy, TokenCounter
+from overspill.core.strategies import Auto
+from overspill.core.tokens import estimate_tokens
+from overspill.errors import PolicyError
+
+DEFAULT_BUDGET = Budget(max_tokens=2_000, max_bytes=9_000)
+"""Under the smallest limit among today's hosts (10,000 bytes), so that none of them cuts again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    budget: Budget = DEFAULT_BUDGET
+    """How much the model sees of an output that is cut, the notice counted in."""
+    limit: Budget | None = None
+    """Above it an output is cut; by default the budget."""
+    strategy: Strategy = field(default_factory=Auto)
+    access: Access = FilePath()
+    language: Language = "en"
+    counter: TokenCounter = estimate_tokens
+    carrier: Carrier = "text"
+
+    def __post_init__(self) -> None:
+        if self.language not in WORDS:
+            raise PolicyError("language", self.language, " or ".join(WORDS))
+        if self.carrier not in ("text", "json"):
+            raise PolicyError("carrier", self.carrier, "text or json")
+        if not isinstance(self.strategy, Strategy):
+            raise PolicyError("strategy", self.strategy, "an object with `name` and `selector`, or a name for `bound`")
+        if not isinstance(self.access, Access):
+            raise PolicyError("access", self.access, "Shell(), Tools(), FilePath(), SubAgent() or an object like them")
+        if not callable(self.counter):
+            raise PolicyError("counter", self.counter, "a callable from text to a number of tokens")
+        floor = _floor(self.counter, self.carrier, self.language)
+        for unit, least in zip(UNITS, floor, strict=True):
+            value = getattr(self.budget, f"max_{unit}")
+            if value is not None and value < least:
+                raise PolicyError(f"max_{unit}", value, f"{least} or more, since the notice alone can need that")
+            bound = getattr(self.limit, f"max_{unit}") if self.limit else None
+            if value is not None and bound is not None and bound < value:
+                raise PolicyError(f"limit.max_{unit}", bound, f"{value} (the budget's max_{unit}) or more")
+
+    @cached_property
+    def measure(self) -> Measure:
+        return Measure(self.counter, self.carrier)
+
+    @property
+    def above(self) -> Budget:
+        """The limit in force."""
+        return self.limit or self.budget
+
+
+@lru_cache(maxsize=32)
+def _floor(counter: TokenCounter, carrier: Carrier, language: Language) -> Size:
+    everything = Budget(max_tokens=1, max_bytes=1, max_chars=1, max_lines=1)
+    return Measure(counter, carrier).size(floor_text(language), everything)

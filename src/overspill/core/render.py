@@ -1,0 +1,194 @@
+"""Fits the excerpt, its marks and the header into the budget: the final text is measured, not hoped for.
+
+The room that a selection fills is what the budget leaves beside the header.  The text is
+then built and measured exactly; when the plan was off, the room is changed by the error and
+filled again, a few times at most.  Whatever happens, some of the source is shown and the
+text is within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from overspill.core import notice
+from overspill.core.capture import Cut
+from overspill.core.excerpt import Costs, Excerpt, gaps_between
+from overspill.core.measure import Size, cut_after, cut_before, display, within
+from overspill.core.model import UNITS, Bounded, Budget, Gap, Part, Span
+from overspill.core.notice import Kept
+from overspill.core.policy import Policy
+from overspill.core.ports import Selection
+
+_ROUNDS = 4
+_SLACK = 0.03
+"""Filling again for less room than this share of the budget isn't worth the time."""
+_HEADER_SHARE = 0.4
+"""A header that takes more of the budget than this is replaced by a shorter one."""
+
+
+def render(cut: Cut, kept: Kept, policy: Policy) -> Bounded:
+    """The bounded text of an output that was cut, and its account."""
+    draft = _Draft(cut, kept, policy)
+    best = draft.fill(cut.selection)
+    if best is None:
+        best = draft.fill(cut.edges) or draft.least()
+    return best
+
+
+class _Draft:
+    def __init__(self, cut: Cut, kept: Kept, policy: Policy) -> None:
+        self._cut, self._kept, self._policy = cut, kept, policy
+        self._budget, self._measure = policy.budget, policy.measure
+        self._costs = Costs(policy.measure, policy.budget)
+
+    def fill(self, selection: Selection) -> Bounded | None:
+        """The fullest text that fits, or None when nothing of the source could be shown."""
+        header_size = self._measure.size(self._header(selection, self._cut.totals.lines, _WORST_GAP), self._budget)
+        room: Budget | None = _less(self._budget, header_size)
+        best: Bounded | None = None
+        for _ in range(_ROUNDS):
+            if room is None:
+                break
+            excerpt = Excerpt(room, self._cut.totals, self._costs)
+            selection.fill(excerpt)
+            spans = excerpt.spans()
+            if not spans:
+                break
+            bounded, size = self._build(selection, spans)
+            if within(size, self._budget):
+                if best is None or bounded.kept_bytes > best.kept_bytes:
+                    best = bounded
+                if self._free_share(size) < _SLACK or bounded.kept_bytes != best.kept_bytes:
+                    break
+            room = self._corrected(room, size)
+        return best
+
+    def least(self) -> Bounded:
+        """The start and the end of the output, by as many characters as fit; the shortest header."""
+        from overspill.core.strategies.ends import EndsSelector
+
+        assert isinstance(self._cut.edges, EndsSelector)
+        first, last = self._cut.edges.first_and_last()
+        low, high = 1, 4096
+        best: Bounded | None = None
+        while low <= high:
+            middle = (low + high) // 2
+            spans = _pieces(first, last, middle)
+            bounded, size = self._build(self._cut.edges, spans, short=True)
+            if within(size, self._budget):
+                best, low = bounded, middle + 1
+            else:
+                high = middle - 1
+        return best or self._build(self._cut.edges, _pieces(first, last, 1), short=True)[0]
+
+    def _header(self, selection: Selection, shown_lines: int, gap: Gap | None) -> str:
+        """The fullest header that leaves most of the budget to the excerpt."""
+        for headline, gap_named in ((selection.headline, gap), ("", gap)):
+            header = notice.header(
+                self._kept,
+                totals=self._cut.totals,
+                shown_lines=shown_lines,
+                gap=gap_named,
+                headline=headline,
+                access=self._policy.access,
+                language=self._policy.language,
+            )
+            if self._takes_little(self._measure.size(header, self._budget)):
+                return header
+        return self._short_header(shown_lines)
+
+    def _short_header(self, shown_lines: int) -> str:
+        return notice.short_header(
+            self._kept, totals=self._cut.totals, shown_lines=shown_lines, language=self._policy.language
+        )
+
+    def _build(self, selection: Selection, spans: Sequence[Span], *, short: bool = False) -> tuple[Bounded, Size]:
+        gaps = gaps_between(spans, self._cut.totals)
+        parts = assemble(spans, gaps, lambda gap, after: self._mark(selection, gap, after))
+        shown_lines = self._cut.totals.lines - sum(gap.omitted_lines for gap in gaps)
+        first_gap = max(gaps, key=lambda gap: gap.omitted_bytes, default=None)
+        header = self._short_header(shown_lines) if short else self._header(selection, shown_lines, first_gap)
+        text = header + "".join(part.text for part in parts)
+        bounded = Bounded(
+            text=text,
+            truncated=True,
+            handle=self._kept.handle,
+            path=self._kept.path,
+            unsaved=self._kept.unsaved,
+            header=header,
+            parts=tuple(parts),
+            gaps=tuple(gaps),
+            totals=self._cut.totals,
+            kind=selection.kind,
+            headline=selection.headline,
+        )
+        return bounded, self._measure.size(text, self._budget)
+
+    def _mark(self, selection: Selection, gap: Gap, room_chars: int) -> str:
+        description = notice.shortened(selection.describe(gap), room_chars) if room_chars else ""
+        words = notice.mark(gap, description, language=self._policy.language)
+        return selection.mark(gap, words) or words
+
+    def _takes_little(self, size: Size) -> bool:
+        return all(
+            not bound or unit == "lines" or used <= bound * _HEADER_SHARE
+            for unit, used, bound in zip(UNITS, size, self._bounds(), strict=True)
+        )
+
+    def _bounds(self) -> tuple[int | None, ...]:
+        return tuple(getattr(self._budget, f"max_{unit}") for unit in UNITS)
+
+    def _free_share(self, size: Size) -> float:
+        return min(1 - used / bound for used, bound in zip(size, self._bounds(), strict=True) if bound)
+
+    def _corrected(self, room: Budget, size: Size) -> Budget | None:
+        """The room, changed by what the text was over or under the budget."""
+        changed: dict[str, int] = {}
+        for unit, used, bound in zip(UNITS, size, self._bounds(), strict=True):
+            if bound:
+                free = bound - used
+                changed[f"max_{unit}"] = getattr(room, f"max_{unit}") + (free if free < 0 else free * 4 // 5)
+        return Budget(**changed) if min(changed.values()) > 0 else None
+
+
+Marker = Callable[[Gap, int], str]
+
+
+def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list[Part]:
+    """Source text and marks in order: a mark stands on its own line, or inside the line it cuts."""
+    parts: list[Part] = []
+    waiting = list(gaps)
+    for span in spans:
+        if waiting and waiting[0].end == span.start:
+            parts.append(_mark_part(waiting.pop(0), parts, marker))
+        parts.append(Part(display(span.data), span=span))
+    if waiting:
+        parts.append(_mark_part(waiting.pop(0), parts, marker))
+    return parts
+
+
+def _mark_part(gap: Gap, parts: Sequence[Part], marker: Marker) -> Part:
+    text = marker(gap, notice.DESCRIPTION_CHARS)
+    ends_line = gap.last_column is None
+    return Part(text + "\n" if ends_line else text, gap=gap)
+
+
+def _pieces(first: Span, last: Span, size: int) -> list[Span]:
+    start = first.part(0, max(cut_before(first.data, size), min(cut_after(first.data, 1), len(first.data))))
+    end = last.part(cut_after(last.data, len(last.data) - size), len(last.data))
+    if end.start <= start.end:
+        return [start]
+    return [piece for piece in (start, end) if piece.data]
+
+
+def _less(budget: Budget, size: Size) -> Budget | None:
+    """What a budget leaves beside something of that size."""
+    left = {
+        f"max_{unit}": bound - used
+        for unit, used in zip(UNITS, size, strict=True)
+        if (bound := getattr(budget, f"max_{unit}"))
+    }
+    return Budget(**left) if min(left.values()) > 0 else None
+
+
+_WORST_GAP = Gap(0, 10**9, 10**6, 10**9)

@@ -1,0 +1,166 @@
+"""The positional strategies: the start of an output, its end, or both.
+
+Whole lines where they fit; a line that alone exceeds the room is shown by its own start and
+end.  Content is not looked at: what matters may stand in the gap.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.ports import Excerpt
+from overspill.errors import PolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The first and the last lines; ``head_share`` of the room goes to the first."""
+
+    head_share: float = 0.5
+    name: str = "ends"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.head_share <= 1:
+            raise PolicyError("head_share", self.head_share, "a number from 0 to 1")
+
+    def selector(self, room: Budget, call: Call) -> EndsSelector:
+        return EndsSelector(room, head_share=self.head_share)
+
+
+def head() -> Ends:
+    """The first lines."""
+    return Ends(1.0, "head")
+
+
+def tail() -> Ends:
+    """The last lines."""
+    return Ends(0.0, "tail")
+
+
+class EndsSelector:
+    """Holds the first and the last bytes of an output, as many as could possibly be shown."""
+
+    def __init__(self, room: Budget, *, head_share: float) -> None:
+        self._head_share = head_share
+        self._hold_bytes = room.bytes_ceiling
+        self._head: list[Block] = []
+        self._head_bytes = 0
+        self._head_line_end = _Ring(self._hold_bytes)
+        self._tail = _Ring(self._hold_bytes)
+        self._tail_line_start: Span | None = None
+
+    def feed(self, block: Block) -> None:
+        if self._head_bytes < self._hold_bytes:
+            self._head.append(block)
+            self._head_bytes += len(block.data)
+        elif block.column and block.line == self._head[-1].line:
+            self._head_line_end.append(block)
+        for dropped in self._tail.append(block):
+            if not dropped.column:
+                self._tail_line_start = dropped.part(0, min(self._hold_bytes, len(dropped.data)))
+        if not self._tail.first.column:
+            self._tail_line_start = None
+
+    def finish(self, totals: Totals, call: Call) -> EndsSelector:
+        return self
+
+    kind = ""
+    headline = ""
+
+    def describe(self, gap: Gap) -> str:
+        return ""
+
+    def mark(self, gap: Gap, words: str) -> str | None:
+        return None
+
+    def fill(self, excerpt: Excerpt) -> None:
+        share = self._head_share
+        if share > 0:
+            _fill(excerpt, self._first_lines(), leave=1 - share)
+        if share < 1:
+            _fill(excerpt, self._last_lines(), leave=0)
+        if 0 < share < 1:
+            for line in self._first_lines():
+                if not excerpt.add(*line):
+                    break
+
+    def first_and_last(self) -> tuple[Span, Span]:
+        """The first and the last line, or as much of them as is held."""
+        first = next(iter(self._first_lines()))
+        last = next(iter(self._last_lines()))
+        return first[0], last[-1]
+
+    def _first_lines(self) -> Iterator[tuple[Span, ...]]:
+        """Lines from the start; one whose middle is not held comes as its start and its end."""
+        pieces = [line for block in self._head for line in block.lines()]
+        if self._head_line_end.blocks:
+            whole = [piece for piece in pieces if piece.line < pieces[-1].line]
+            yield from ((line,) for line in whole)
+            started = _joined([piece for piece in pieces if piece.line == pieces[-1].line])
+            yield started, _joined(self._head_line_end.blocks)
+        else:
+            yield from ((line,) for line in _whole_lines(pieces))
+
+    def _last_lines(self) -> Iterator[tuple[Span, ...]]:
+        """Lines from the end, the last one first."""
+        lines = _whole_lines([line for block in self._tail.blocks for line in block.lines()])
+        for line in reversed(lines):
+            if line.column and self._tail_line_start:
+                yield self._tail_line_start, line
+            else:
+                yield (line,)
+
+
+class _Ring:
+    """The last blocks of a stream: at least ``hold_bytes`` of it, and no more than a block over."""
+
+    def __init__(self, hold_bytes: int) -> None:
+        self._hold_bytes = hold_bytes
+        self._blocks: deque[Block] = deque()
+        self._bytes = 0
+
+    def append(self, block: Block) -> list[Block]:
+        """Returns what had to go."""
+        self._blocks.append(block)
+        self._bytes += len(block.data)
+        dropped = []
+        while self._bytes - len(self._blocks[0].data) >= self._hold_bytes:
+            dropped.append(self._blocks.popleft())
+            self._bytes -= len(dropped[-1].data)
+        return dropped
+
+    @property
+    def first(self) -> Block:
+        return self._blocks[0]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return list(self._blocks)
+
+
+def _fill(excerpt: Excerpt, lines: Iterator[tuple[Span, ...]], *, leave: float) -> None:
+    for line in lines:
+        if not excerpt.add(*line, leave=leave):
+            if not excerpt.could_hold(*line, leave=leave):
+                excerpt.add_ends(line[0], line[-1], leave=leave)
+            break
+        if len(line) > 1:
+            break
+
+
+def _whole_lines(pieces: list[Span]) -> list[Span]:
+    """Joins the pieces in which a long line came."""
+    lines: list[Span] = []
+    for piece in pieces:
+        if lines and piece.column and lines[-1].line == piece.line:
+            lines[-1] = lines[-1]._replace(data=lines[-1].data + piece.data)
+        else:
+            lines.append(piece)
+    return lines
+
+
+def _joined(pieces: list[Span]) -> Span:
+    return pieces[0]._replace(data=b"".join(piece.data for piece in pieces))
