@@ -5,9 +5,10 @@ Importing this module loads nothing else: each name is loaded when it is first u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` alone would double what starting costs the command line
 if TYPE_CHECKING:
+    from typing import Any
+
     from overspill.api import bound as bound
     from overspill.bounder import Bounder as Bounder
     from overspill.core.access import FilePath as FilePath

@@ -12,7 +12,6 @@ from overspill.core.model import Bounded, Budget, Call
 from overspill.core.policy import DEFAULT_BUDGET, Policy
 from overspill.core.ports import Store, Strategy
 from overspill.core.strategies import named
-from overspill.store import default_root, open_store
 
 
 def bound(
@@ -36,7 +35,8 @@ def bound(
     """
     policy = _policy(max_tokens, max_bytes, max_lines, max_chars, strategy)
     call = Call(tool=tool, command=command, exit_status=exit_status, question=question)
-    return Bounder(policy, _store(store)).bound(output, call)
+    untouched = Bounder(policy).untouched(output)  # before a store is even opened
+    return Bounder(policy, _store(store)).bound(output, call) if untouched is None else untouched
 
 
 def _policy(
@@ -62,15 +62,14 @@ def _named_policy(
 
 def _store(store: Store | str | None) -> Store:
     if store is None:
-        return _local_store(str(default_root(Path.cwd(), os.environ)))
+        from overspill.store import default_root
+
+        return _opened(str(default_root(Path.cwd(), os.environ)))
     return _opened(store) if isinstance(store, str) else store
 
 
 @lru_cache(maxsize=8)
 def _opened(place: str) -> Store:
+    from overspill.store import open_store
+
     return open_store(place)
-
-
-@lru_cache(maxsize=8)
-def _local_store(root: str) -> Store:
-    return open_store(root)

@@ -12,20 +12,24 @@ from collections.abc import AsyncIterable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from overspill.concurrency import in_thread
 from overspill.core import notice
 from overspill.core.access import FilePath
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, EventKind, Listener
-from overspill.core.model import Bounded, Call, totals_of
+from overspill.core.measure import readable
+from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
 from overspill.core.render import render
 from overspill.errors import StoreUnavailable
 from overspill.source import chunk_of, chunks_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _NO_CALL = Call()
 _NO_STORE = "no store is configured"
@@ -45,12 +49,18 @@ class Bounder:
     ) -> None:
         self.policy = policy or Policy()
         self.store = store
-        self._listeners = (on_event,) if callable(on_event) else tuple(on_event)
+        self.listeners = (on_event,) if callable(on_event) else tuple(on_event)
         self._clock = clock
+
+    def within(self, budget: Budget) -> Bounder:
+        """The same with another budget, which is the limit as well."""
+        policy = replace(self.policy, budget=budget, limit=None)
+        return Bounder(policy, self.store, on_event=self.listeners, clock=self._clock)
 
     def bound(self, output: Any, call: Call | None = None) -> Bounded:
         """The output, untouched when it is within the limit, else what matters of it."""
-        return self._untouched(output, call) or self._stream(output, call or _NO_CALL)
+        untouched = self.untouched(output, call)
+        return self._stream(output, call or _NO_CALL) if untouched is None else untouched
 
     async def abound(self, output: Any, call: Call | None = None) -> Bounded:
         """The same without blocking the event loop; takes asynchronous iterables of chunks as well."""
@@ -59,14 +69,21 @@ class Bounder:
                 async for chunk in output:
                     await capturing.afeed(chunk)
             return capturing.bounded
-        return self._untouched(output, call) or await in_thread(self._stream, output, call or _NO_CALL)
+        untouched = self.untouched(output, call)
+        return await in_thread(self._stream, output, call or _NO_CALL) if untouched is None else untouched
+
+    def tool(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorates a tool, plain or ``async``: what it returns is bounded in the form in which it came."""
+        from overspill.content import bounded_tool
+
+        return bounded_tool(self, function)
 
     def capture(self, call: Call | None = None) -> Capturing:
         """A stream to feed, as a context manager of both kinds; its ``bounded`` is there at the end."""
         return Capturing(self, call or _NO_CALL)
 
-    def _untouched(self, output: Any, call: Call | None) -> Bounded | None:
-        """The way out for small text: it must cost next to nothing."""
+    def untouched(self, output: Any, call: Call | None = None) -> Bounded | None:
+        """The way out for small text, which must cost next to nothing; None when there is more to do."""
         if isinstance(output, Bounded):
             return output if self.policy.measure.fits(output.text, self.policy.above) else None
         if not isinstance(output, str) or not self.policy.measure.surely_fits(output, self.policy.above):
@@ -77,14 +94,16 @@ class Bounder:
 
     def _stream(self, output: Any, call: Call) -> Bounded:
         source = output.text if isinstance(output, Bounded) else output
-        again = self._cut_again(source, call) if isinstance(source, str) else None
-        if again:
+        if isinstance(source, str) and (again := self._cut_again(source, call)):
             return again
         capturing = Capturing(self, call)
         for chunk in chunks_of(source):
             capturing.feed(chunk)
         bounded = capturing.finish()
-        return bounded if bounded.truncated or isinstance(output, Iterator) else replace(bounded, output=output)
+        if bounded.truncated or isinstance(output, Iterator):
+            return bounded
+        unharmed = isinstance(source, str) and source == bounded.text
+        return replace(bounded, output=output, text=source if unharmed else bounded.text)
 
     def _cut_again(self, text: str, call: Call) -> Bounded | None:
         """Text that another layer has bounded is cut anew from the stored original."""
@@ -124,7 +143,7 @@ class Bounder:
         _log("warning", "%s: %s", _name_of(call), reason)
 
     def _report(self, kind: EventKind, bounded: Bounded, call: Call, *, seconds: float = 0.0, reason: str = "") -> None:
-        if kind == "skipped" and not self._listeners:
+        if kind == "skipped" and not self.listeners:
             return
         event = Event(
             kind=kind,
@@ -148,7 +167,7 @@ class Bounder:
             )
 
     def _tell(self, event: Event) -> None:
-        for listener in self._listeners:
+        for listener in self.listeners:
             try:
                 listener(event)
             except Exception as fault:
@@ -173,6 +192,11 @@ class Capturing:
     @property
     def bounded(self) -> Bounded:
         return self.finish()
+
+    @property
+    def overflowed(self) -> bool:
+        """Is the output known to be above the limit? Then it is on its way into the store."""
+        return self._capture.overflowed
 
     def feed(self, chunk: Any) -> None:
         """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
@@ -199,8 +223,7 @@ class Capturing:
     def _finish(self, call: Call) -> Bounded:
         ended = self._capture.finish(call)
         if isinstance(ended, Whole):
-            text = ended.data.decode("utf-8", "replace")
-            bounded = Bounded(text=text, output=ended.data, totals=totals_of(ended.data))
+            bounded = Bounded(text=readable(ended.data), output=ended.data, totals=totals_of(ended.data))
             self._bounder._report("skipped", bounded, call, reason="within the limit")
             return bounded
         if ended.unpersisted:

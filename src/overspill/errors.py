@@ -3,6 +3,9 @@
     OverspillError
     ├── PolicyError          a setting is wrong: its path, its value, what would be accepted
     ├── MissingExtra         an optional dependency is not installed
+    ├── RequestError         what was asked of a kept output makes no sense: its part, its value, what would
+    │   ├── PatternError         the search pattern: the engine's sentence and the position
+    │   └── QueryError           the query: the engine's sentence
     └── StoreError           the store could not do what was asked
         ├── UnknownHandle    no output of that name is kept
         │   └── ExpiredHandle    it was kept once; a tombstone says when and why it went
@@ -40,6 +43,38 @@ class MissingExtra(OverspillError, ImportError):
         super().__init__(f"{feature} needs an extra: pip install 'overspill[{extra}]'")
         self.feature = feature
         self.extra = extra
+
+
+class RequestError(OverspillError, ValueError):
+    """What was asked of a kept output makes no sense."""
+
+    def __init__(self, parameter: str, value: object, accepted: str) -> None:
+        super().__init__(f"{parameter} {value!r} is not understood: {accepted}")
+        self.parameter = parameter
+        self.value = value
+        self.accepted = accepted
+
+
+class PatternError(RequestError):
+    """The search pattern is refused by the engine."""
+
+    def __init__(self, pattern: str, reason: str, position: int | None, advice: str = "") -> None:
+        place = f" at character {position + 1}" if position is not None else ""
+        text = f"bad pattern {pattern!r}{place}: {reason}" + (f"; {advice}" if advice else "")
+        OverspillError.__init__(self, text)
+        self.parameter, self.value, self.accepted = "pattern", pattern, advice
+        self.pattern = pattern
+        self.reason = reason
+        self.position = position
+
+
+class QueryError(RequestError):
+    """The query is refused by its engine, or asks for what this output is not."""
+
+    def __init__(self, query: str, reason: str) -> None:
+        OverspillError.__init__(self, f"query {query!r}: {reason}")
+        self.parameter, self.value, self.accepted = "query", query, reason
+        self.reason = reason
 
 
 class StoreError(OverspillError):

@@ -5,8 +5,12 @@ Each value renders calls that can be pasted as they stand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
+
+_POSITIONAL = ("pattern", "query", "words")
+"""Options that the command line takes without a name."""
 
 
 class Rest(NamedTuple):
@@ -29,6 +33,25 @@ class Access(Protocol):
         """The call that searches the whole output for PATTERN."""
 
 
+@runtime_checkable
+class Calls(Protocol):
+    """What an ``Access`` may offer beside: any of the read-back calls, with their options."""
+
+    def call(self, verb: str, handle: str, options: Mapping[str, object]) -> str:
+        """The call, ready to be pasted. ``options`` are the verb's own, by their names in the library."""
+
+
+def worded(access: Access, verb: str, rest: Rest, **options: object) -> str:
+    """The call of a verb as this model can make it; empty when it has no such call."""
+    if isinstance(access, Calls):
+        return access.call(verb, rest.handle, options)
+    if verb == "read":
+        return access.read(rest)
+    if verb == "grep" and "pattern" in options:
+        return access.grep(rest).replace("PATTERN", str(options["pattern"]))
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """A shell in which the command line of overspill is installed."""
@@ -44,6 +67,19 @@ class Shell:
     def grep(self, rest: Rest) -> str:
         return f"{self.command} grep {rest.handle} PATTERN"
 
+    def call(self, verb: str, handle: str, options: Mapping[str, object]) -> str:
+        import shlex
+
+        words = [self.command, verb, *([handle] if handle else [])]
+        for name, value in options.items():
+            if name in _POSITIONAL:
+                words.append(shlex.quote(str(value)))
+            elif value is True:
+                words.append(f"--{name.replace('_', '-')}")
+            else:
+                words += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
+        return " ".join(words)
+
 
 @dataclass(frozen=True, slots=True)
 class Tools:
@@ -51,6 +87,9 @@ class Tools:
 
     read_tool: str = "overspill_read"
     grep_tool: str = "overspill_grep"
+    outline_tool: str = "overspill_outline"
+    query_tool: str = "overspill_query"
+    search_tool: str = "overspill_search"
 
     def read(self, rest: Rest) -> str:
         if rest.column:
@@ -63,6 +102,12 @@ class Tools:
 
     def grep(self, rest: Rest) -> str:
         return f'{self.grep_tool} {{"handle": "{rest.handle}", "pattern": "PATTERN"}}'
+
+    def call(self, verb: str, handle: str, options: Mapping[str, object]) -> str:
+        import json
+
+        named = {"handle": handle, **options} if handle else dict(options)
+        return f"{getattr(self, verb + '_tool')} {json.dumps(named, ensure_ascii=False)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Selector
 from overspill.core.strategies.ends import EndsSelector
 
-BLOCK_BYTES = 256 * 1024
+BLOCK_BYTES = 128 * 1024
+"""Small enough to stay in a core's cache while it is counted and looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from operator import add, itemgetter
 
-from overspill.core.measure import Measure, Size, cut_after, cut_before, display
+from overspill.core.measure import Measure, Size, display, safe_part
 from overspill.core.model import UNITS, Budget, Gap, Span, Totals
 
 _USUAL_MARK = "[… lines 12345-67890 omitted: 3 errors: 23456]\n"
@@ -134,8 +134,8 @@ class Excerpt:
 
 def ends_of(first: Span, last: Span, size: int) -> tuple[Span, ...]:
     """The first ``size`` bytes of one span and the last of another, moved to safe places; empty ones left out."""
-    start = first.part(0, cut_before(first.data, size))
-    end = last.part(cut_after(last.data, len(last.data) - size), len(last.data))
+    start = safe_part(first, 0, size)
+    end = safe_part(last, len(last.data) - size, len(last.data))
     return tuple(piece for piece in (start, end) if piece.data)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from overspill.core.model import BYTES_PER_TOKEN_CEILING, UNITS, Budget
+from overspill.core.model import BYTES_PER_TOKEN_CEILING, UNITS, Budget, Span
 from overspill.core.ports import TokenCounter
 from overspill.core.tokens import estimate_tokens, tokens_ceiling
 
@@ -29,9 +29,10 @@ _ESCAPE = re.compile(
     rb"|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
     rb"|[ -/]*[0-~])"  # the two-byte ones
 )
-_INVISIBLE = bytes(code for code in range(32) if code not in b"\t\n\r\x08") + b"\x7f"
+_ESCAPE_TEXT = re.compile(_ESCAPE.pattern.decode())
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 _LONE_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-_C1 = re.compile(rb"\xc2[\x80-\x9f]")
+_REPLACEMENT = "\ufffd".encode()
 
 
 class Size(NamedTuple):
@@ -113,6 +114,13 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def readable(data: bytes) -> str:
+    """Source bytes as valid Unicode and otherwise as they are, terminal codes included."""
+    if not data.isascii():
+        data = _LONE_SURROGATE.sub(_REPLACEMENT, data)
+    return data.decode("utf-8", "replace")
+
+
 def display(data: bytes) -> str:
     """Source bytes as a person would finally see them.
 
@@ -120,20 +128,19 @@ def display(data: bytes) -> str:
     backspaces the last state stays, invisible controls are dropped, what is not UTF-8 shows
     as U+FFFD.  What remains is a subsequence of the source.
     """
-    if b"\x1b" in data:
-        data = _ESCAPE.sub(b"", data)
-    if b"\r" in data:
-        data = b"\n".join(_final_state(line) if b"\r" in line else line for line in data.split(b"\n"))
-    data = data.translate(None, _INVISIBLE)
-    if not data.isascii():
-        data = _C1.sub(b"", _LONE_SURROGATE.sub("\ufffd".encode(), data))
-    text = data.decode("utf-8", "replace")
-    return _backspaced(text) if "\b" in text else text
+    text = readable(data)  # first: dropping bytes could join two halves that are no code point
+    if "\x1b" in text:
+        text = _ESCAPE_TEXT.sub("", text)
+    if "\r" in text:
+        text = "\n".join(_final_state(line) if "\r" in line else line for line in text.split("\n"))
+    if "\b" in text:
+        text = _backspaced(text)
+    return _INVISIBLE.sub("", text)
 
 
-def _final_state(line: bytes) -> bytes:
-    line = line.rstrip(b"\r")
-    return line[line.rfind(b"\r") + 1 :]
+def _final_state(line: str) -> str:
+    line = line.rstrip("\r")
+    return line[line.rfind("\r") + 1 :]
 
 
 def _backspaced(text: str) -> str:
@@ -154,6 +161,15 @@ def cut_before(data: bytes, at: int) -> int:
 def cut_after(data: bytes, at: int) -> int:
     """The first safe place at or after ``at``: where a shown stretch may begin."""
     return _safe_place(data, at, step=1)
+
+
+def safe_part(span: Span, first: int, last: int) -> Span:
+    """The bytes from ``first`` to ``last`` of a span, both moved inward to safe places.
+
+    What a strategy cuts inside a line must be cut here, from a span that has the context.
+    """
+    first = cut_after(span.data, first)
+    return span.part(first, max(first, cut_before(span.data, last)))
 
 
 def _safe_place(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:

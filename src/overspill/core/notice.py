@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from overspill.core.access import Access, Rest
+from overspill.core.measure import CLUSTER_CHARS
 from overspill.core.model import Gap, Totals
 
 Language = Literal["en", "zh"]
@@ -36,6 +37,7 @@ class Words:
     finding: str
     next_step: str
     rerun: str
+    folded: str
     lines: str
     line: str
     inside: str
@@ -51,6 +53,7 @@ WORDS: dict[Language, Words] = {
         finding="Key: {headline}",
         next_step="Don't rerun; for the rest: {read} or {grep}",
         rerun="Run it again with less output if you need the rest",
+        folded="as a terminal shows them, redraws and colours folded",
         lines="lines {first}-{last} omitted",
         line="line {first} omitted",
         inside="bytes {first_byte}-{last_byte} of line {first} omitted",
@@ -64,6 +67,7 @@ WORDS: dict[Language, Words] = {
         finding="要点：{headline}",
         next_step="不要重新运行；查看其余：{read} 或 {grep}",
         rerun="如需其余内容，请缩小输出后重新运行",
+        folded="如终端所示，已折叠重绘与颜色",
         lines="省略第 {first}-{last} 行",
         line="省略第 {first} 行",
         inside="省略第 {first} 行的第 {first_byte}-{last_byte} 字节",
@@ -98,9 +102,11 @@ def header(
     sentences = [_opening(kept, totals, shown_lines, words)]
     if headline:
         sentences.append(words.finding.format(headline=one_line(headline, HEADLINE_CHARS)))
-    if kept.handle is None:
+    if gap is None:
+        sentences.append(words.folded)
+    elif kept.handle is None:
         sentences.append(words.rerun)
-    elif gap:
+    else:
         rest = Rest(kept.handle, kept.path, gap.first_line, gap.last_line, gap.first_column)
         sentences.append(words.next_step.format(read=access.read(rest), grep=access.grep(rest)))
     return (
@@ -162,4 +168,5 @@ def floor_text(language: Language) -> str:
     unsaved = Kept(None, unsaved="x" * 80)
     gap = Gap(1, _LARGEST, _LARGEST, _LARGEST, first_column=1, last_column=_LARGEST)
     opening = short_header(unsaved, totals=totals, shown_lines=_LARGEST, language=language)
-    return opening + "\U0001f469" * 32 + mark(gap, "", language=language)
+    piece = "\U0001f469" * CLUSTER_CHARS
+    return f"{opening}{piece}\n{mark(gap, '', language=language)}\n{piece}"

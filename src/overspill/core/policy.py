@@ -29,7 +29,7 @@ class Policy:
     limit: Budget | None = None
     """Above it an output is cut; by default the budget."""
     strategy: Strategy = field(default_factory=Auto)
-    access: Access = FilePath()
+    access: Access = field(default_factory=FilePath)
     language: Language = "en"
     counter: TokenCounter = estimate_tokens
     carrier: Carrier = "text"

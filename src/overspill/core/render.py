@@ -160,14 +160,14 @@ def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list
     waiting = list(gaps)
     for span in spans:
         if waiting and waiting[0].end == span.start:
-            parts.append(_mark_part(waiting.pop(0), parts, marker))
+            parts.append(_mark_part(waiting.pop(0), marker))
         parts.append(Part(display(span.data), span=span))
     if waiting:
-        parts.append(_mark_part(waiting.pop(0), parts, marker))
+        parts.append(_mark_part(waiting.pop(0), marker))
     return parts
 
 
-def _mark_part(gap: Gap, parts: Sequence[Part], marker: Marker) -> Part:
+def _mark_part(gap: Gap, marker: Marker) -> Part:
     text = marker(gap, notice.DESCRIPTION_CHARS)
     ends_line = gap.last_column is None
     return Part(text + "\n" if ends_line else text, gap=gap)

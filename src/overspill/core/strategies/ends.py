@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from overspill.core.measure import ESCAPE_BYTES, safe_part
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt
 from overspill.errors import PolicyError
+
+_CONTEXT_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class EndsSelector:
             whole = [piece for piece in pieces if piece.line < pieces[-1].line]
             yield from ((line,) for line in whole)
             started = _joined([piece for piece in pieces if piece.line == pieces[-1].line])
-            yield started, _joined(self._head_line_end.blocks)
+            yield _whole_start(started), _whole_end(_joined(self._head_line_end.blocks))
         else:
             yield from ((line,) for line in _whole_lines(pieces))
 
@@ -109,7 +112,7 @@ class EndsSelector:
         lines = _whole_lines([line for block in self._tail.blocks for line in block.lines()])
         for line in reversed(lines):
             if line.column and self._tail_line_start:
-                yield self._tail_line_start, line
+                yield _whole_start(self._tail_line_start), _whole_end(line)
             else:
                 yield (line,)
 
@@ -149,6 +152,16 @@ def _fill(excerpt: Excerpt, lines: Iterator[tuple[Span, ...]], *, leave: float) 
             break
         if len(line) > 1:
             break
+
+
+def _whole_start(piece: Span) -> Span:
+    """The start of a line without its last bytes: what follows them, and so where to cut, is not held."""
+    return safe_part(piece, 0, max(len(piece.data) // 2, len(piece.data) - _CONTEXT_BYTES))
+
+
+def _whole_end(piece: Span) -> Span:
+    """The end of a line without its first bytes: what precedes them is not held."""
+    return safe_part(piece, min(len(piece.data) // 2, ESCAPE_BYTES), len(piece.data))
 
 
 def _whole_lines(pieces: list[Span]) -> list[Span]:

@@ -1,0 +1,149 @@
+"""Bounds what a tool returned in the form in which it came: text, bytes, JSON, or a list of content parts.
+
+Within the limit the very same object comes back.  Text parts share one budget fairly; other
+parts (images, links) pass as they are.  What is neither text nor JSON-able passes too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from overspill.core.measure import Size
+from overspill.core.model import UNITS, Budget, Call
+from overspill.core.policy import Policy
+from overspill.core.share import fair_shares
+from overspill.errors import PolicyError
+
+if TYPE_CHECKING:
+    from overspill.bounder import Bounder
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+
+
+def bound_value(bounder: Bounder, value: Any, call: Call) -> Any:
+    """The value itself when it is small, else its bounded form: text for text and JSON, parts for parts."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if is_parts(value):
+        return bound_parts(bounder, value, call)
+    bounded = bounder.bound(value, call)
+    if not bounded.truncated:
+        return value
+    return bounded.text.encode() if isinstance(value, bytes | bytearray) else bounded.text
+
+
+def is_parts(value: Any) -> bool:
+    """Is it a list of content parts, as the chat protocols and MCP have them?"""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in value)
+        and any(_is_text(part) for part in value)
+    )
+
+
+def bound_parts(bounder: Bounder, parts: list[dict[str, Any]], call: Call) -> list[dict[str, Any]]:
+    """The same list when all its text fits together, else one whose text parts do."""
+    texts = [part["text"] for part in parts if _is_text(part)]
+    policy = bounder.policy
+    if policy.measure.fits("\n".join(texts), policy.above):
+        return parts
+    shared = _bounded_apart(bounder, texts, call)
+    if shared is None:
+        return _joined(parts, bounder.bound("\n".join(texts), call).text)
+    fitted = iter(shared)
+    return [_with_text(part, next(fitted)) if _is_text(part) else part for part in parts]
+
+
+def bounded_tool(bounder: Bounder, function: Callable[P, R]) -> Callable[P, R]:
+    """What ``Bounder.tool`` returns."""
+    call = Call(tool=getattr(function, "__name__", ""))
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> Any:
+            from overspill.concurrency import in_thread
+
+            value = await function(*args, **kwargs)
+            small = isinstance(value, str) and policy.measure.surely_fits(value, policy.above)
+            return value if small else await in_thread(bound_value, bounder, value, call)
+
+        policy = bounder.policy
+        return cast("Callable[P, R]", asynchronous)
+
+    @functools.wraps(function)
+    def synchronous(*args: P.args, **kwargs: P.kwargs) -> R:
+        return cast("R", bound_value(bounder, function(*args, **kwargs), call))
+
+    return synchronous
+
+
+def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[str] | None:
+    """Each text within its fair share of the budget; None when the shares are too small for notices."""
+    policy = bounder.policy
+    sizes = [policy.measure.size(text, policy.budget) for text in texts]
+    unit = _scarcest(policy, sizes)
+    total = _bound_of(policy.budget, unit) - len(texts)  # a line end between two parts
+    shares = fair_shares([size[unit] for size in sizes], total)
+    fitted = []
+    for text, size, share in zip(texts, sizes, shares, strict=True):
+        if share >= size[unit] and _is_within_fraction(size, policy, share / total):
+            fitted.append(text)
+            continue
+        try:
+            narrow = bounder.within(_fraction(policy.budget, share / total))
+        except PolicyError:
+            return None
+        fitted.append(narrow.bound(text, call).text)
+    return fitted
+
+
+def _scarcest(policy: Policy, sizes: Sequence[Size]) -> int:
+    """The unit of the budget that the texts together exceed the most."""
+    named = [index for index, unit in enumerate(UNITS) if getattr(policy.budget, f"max_{unit}")]
+    return max(named, key=lambda unit: sum(size[unit] for size in sizes) / _bound_of(policy.budget, unit))
+
+
+def _bound_of(budget: Budget, unit: int) -> int:
+    return cast("int", getattr(budget, f"max_{UNITS[unit]}"))
+
+
+def _is_within_fraction(size: Size, policy: Policy, fraction: float) -> bool:
+    return all(
+        used <= bound * fraction
+        for unit, used in zip(UNITS, size, strict=True)
+        if (bound := getattr(policy.budget, f"max_{unit}"))
+    )
+
+
+def _fraction(budget: Budget, fraction: float) -> Budget:
+    named = {f"max_{unit}": getattr(budget, f"max_{unit}") for unit in UNITS}
+    return Budget(**{name: max(1, int(bound * fraction)) for name, bound in named.items() if bound})
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    return part["type"] in TEXT_TYPES and isinstance(part.get("text"), str)
+
+
+def _with_text(part: dict[str, Any], text: str) -> dict[str, Any]:
+    return part if part["text"] is text else {**part, "text": text}
+
+
+def _joined(parts: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """One text part in the place of the first, the other parts as they are."""
+    joined: list[dict[str, Any]] = []
+    placed = False
+    for part in parts:
+        if not _is_text(part):
+            joined.append(part)
+        elif not placed:
+            joined.append({**part, "text": text})
+            placed = True
+    return joined

@@ -1,0 +1,232 @@
+"""The contract, line by line, on the final text, over outputs made to break it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.accounts import assert_fits, assert_kept_promises
+from overspill import Bounder, Budget, Call, MemoryStore, Policy, PolicyError
+from overspill.core.measure import encode
+from overspill.core.notice import BOUNDED
+from overspill.core.ports import Strategy
+from overspill.core.strategies import STRATEGIES, Ends, named, tail
+
+STRATEGY = st.sampled_from([*map(named, STRATEGIES), Ends(0.2), Ends(0.9)])
+
+PIECES = st.sampled_from(
+    [
+        b"\n",
+        b"\r\n",
+        b"\r",
+        b"a plain line of text\n",
+        b"ERROR: the disk is full\n",
+        b"word ",
+        b"\x1b[31mred\x1b[0m",
+        b"\x1b]8;;https://example.org/a\x07link\x1b]8;;\x07",
+        b"\x1b[",
+        b" 42% \r 43% \r",
+        b"\x00",
+        b"\xff\xfe",
+        b"\xf0\x9f\x91",
+        b"\xed\xa0\x80",
+        "e\u0301".encode(),
+        "👩‍👩‍👧‍👦".encode(),
+        "🇩🇪🇫🇷".encode(),
+        "नमस्ते क्षि".encode(),
+        "한국어 각".encode(),
+        "שלום".encode(),
+        "漢字仮名交じり文".encode(),
+        b"x\b\bback",
+        b'{"key": "value", "list": [1, 2, 3]}\n',
+        b"0123456789abcdef" * 8,
+    ]
+)
+
+
+@st.composite
+def outputs(draw: st.DrawFn) -> bytes:
+    """Runs of repeated pieces: long lines, many lines, and every accident between them."""
+    runs = draw(st.lists(st.tuples(PIECES | st.binary(max_size=40), st.integers(1, 400)), min_size=1, max_size=8))
+    return b"".join(piece * times for piece, times in runs)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    """Any combination of units, from the least that is accepted upward."""
+    budget = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "max_tokens": st.integers(100, 1500),
+                "max_bytes": st.integers(300, 6000),
+                "max_chars": st.integers(300, 6000),
+                "max_lines": st.integers(2, 60),
+            },
+        ).filter(bool)
+    )
+    carrier = draw(st.sampled_from(["text", "json"]))
+    language = draw(st.sampled_from(["en", "zh"]))
+    while True:
+        try:
+            return Policy(budget=Budget(**budget), strategy=draw(STRATEGY), carrier=carrier, language=language)
+        except PolicyError as refused:
+            unit = refused.setting
+            budget[unit] = int(refused.accepted.split()[0])
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(outputs(), policies())
+def test_every_promise_holds(source: bytes, policy: Policy) -> None:
+    store = MemoryStore()
+    bounded = Bounder(policy, store).bound(source)
+    if policy.carrier == "text":
+        assert_kept_promises(bounded, source, policy)
+    else:
+        escaped = json.dumps(bounded.text, ensure_ascii=False)[1:-1]
+        assert_fits(
+            escaped, replace(policy, budget=replace(policy.budget, max_lines=None) if _other(policy) else policy.budget)
+        )
+    if bounded.truncated:
+        assert bounded.handle is not None
+        blob = store.open(bounded.handle)
+        assert blob.read(0, blob.size) == source
+
+
+def _other(policy: Policy) -> bool:
+    return bool(policy.budget.max_tokens or policy.budget.max_bytes or policy.budget.max_chars)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(outputs(), policies(), st.lists(st.integers(0, 5000), max_size=8))
+def test_chunking_is_invisible(source: bytes, policy: Policy, cuts: list[int]) -> None:
+    whole = Bounder(policy, MemoryStore()).bound(source)
+    borders = [0, *sorted(cut % (len(source) + 1) for cut in cuts), len(source)]
+    with Bounder(policy, MemoryStore()).capture() as capturing:
+        for first, last in zip(borders, borders[1:], strict=False):
+            capturing.feed(source[first:last])
+    assert capturing.bounded == whole
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(PIECES, min_size=1, max_size=30), st.integers(1, 5), STRATEGY)
+def test_blocks_do_not_show(pieces: list[bytes], more: int, strategy: Strategy) -> None:
+    """Beyond a block's size the same holds: whole and streamed are equal, in any pieces."""
+    source = b"".join(pieces) * (more * 300_000 // sum(map(len, pieces)) + 1)
+    policy = Policy(budget=Budget(max_bytes=2_000), strategy=strategy)
+    whole = Bounder(policy, MemoryStore(max_total_bytes="1 GB")).bound(source)
+    with Bounder(policy, MemoryStore(max_total_bytes="1 GB")).capture() as capturing:
+        for at in range(0, len(source), 77_777):
+            capturing.feed(source[at : at + 77_777])
+    assert capturing.bounded == whole
+    assert_fits(whole.text, policy)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=400))
+def test_small_text_is_the_very_same_object(text: str) -> None:
+    store = MemoryStore()
+    bounded = Bounder(Policy(), store).bound(text)
+    assert bounded.text is text
+    assert not bounded.truncated
+    assert not list(store.outputs())
+
+
+@pytest.mark.parametrize("output", ["small", b"small", {"a": [1, 2]}, [1, 2, 3], 7, None])
+def test_a_small_output_is_kept_as_the_object_it_was(output: object) -> None:
+    assert Bounder(Policy(), None).bound(output).output is output
+
+
+@given(st.text(st.characters(), max_size=3000))
+def test_broken_unicode_never_comes_out(text: str) -> None:
+    for policy in (Policy(), Policy(budget=Budget(max_bytes=400))):
+        store = MemoryStore()
+        bounded = Bounder(policy, store).bound(text)
+        bounded.text.encode("utf-8")
+        if bounded.truncated:
+            assert bounded.handle is not None
+            assert store.open(bounded.handle).read(0, 1 << 20) == encode(text)
+
+
+@settings(max_examples=40)
+@given(outputs(), STRATEGY)
+def test_bounded_text_passes_again_untouched(source: bytes, strategy: Strategy) -> None:
+    bounder = Bounder(Policy(budget=Budget(max_bytes=1_000), strategy=strategy), MemoryStore())
+    once = bounder.bound(source)
+    assert bounder.bound(once.text).text is once.text
+
+
+@settings(max_examples=40)
+@given(outputs())
+def test_a_tighter_layer_cuts_the_stored_original(source: bytes) -> None:
+    store = MemoryStore()
+    wide = Bounder(Policy(budget=Budget(max_bytes=3_000)), store).bound(source)
+    narrow = Bounder(Policy(budget=Budget(max_bytes=800)), store)
+    if not wide.truncated or narrow.policy.measure.fits(wide.text, narrow.policy.budget):
+        return
+    assert narrow.bound(wide.text) == narrow.bound(source)
+    assert len(list(store.outputs())) == 1
+
+
+def test_the_header_is_what_layers_recognise() -> None:
+    bounded = Bounder(Policy(), MemoryStore()).bound("line\n" * 9_999)
+    found = BOUNDED.match(bounded.text)
+    assert found is not None
+    assert found["handle"] == bounded.handle
+
+
+def test_the_handle_stands_within_the_first_500_characters() -> None:
+    bounded = Bounder(Policy(), MemoryStore()).bound("ERROR: " + "x" * 99_999)
+    assert bounded.handle is not None
+    assert bounded.handle in bounded.text[:500]
+
+
+def test_one_line_of_30_mb_shows_its_start_and_its_end() -> None:
+    for strategy in map(named, STRATEGIES):
+        source = b"START" + b"y" * 30_000_000 + b"THE-END"
+        bounded = Bounder(Policy(strategy=strategy), MemoryStore()).bound(source)
+        assert "START" in bounded.excerpt
+        assert "THE-END" in bounded.excerpt
+        assert_kept_promises(bounded, source, Policy(strategy=strategy))
+
+
+def test_a_raising_strategy_a_raising_listener_and_a_raising_store_break_nothing() -> None:
+    class Broken:
+        name = "broken"
+
+        def selector(self, room: object, call: object) -> object:
+            raise RuntimeError("no")
+
+        def spill(self, call: object) -> object:
+            raise RuntimeError("no disk")
+
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError("no")
+
+    policy = Policy(strategy=Broken())  # type: ignore[arg-type]
+    bounded = Bounder(policy, Broken(), on_event=lambda event: 1 / 0).bound("line\n" * 9_999)  # type: ignore[arg-type,return-value]
+    assert bounded.truncated
+    assert bounded.handle is None
+    assert "could NOT be saved (no disk)" in bounded.text
+    assert_fits(bounded.text, Policy())
+
+
+def test_events_tell_what_happened() -> None:
+    seen = []
+    bounder = Bounder(Policy(), MemoryStore(), on_event=seen.append)
+    bounder.bound("small")
+    bounded = bounder.bound("line\n" * 9_999, Call(tool="shell"))
+    assert [event.kind for event in seen] == ["skipped", "truncated"]
+    assert seen[1].call.tool == "shell"
+    assert (seen[1].bytes_before, seen[1].handle) == (5 * 9_999, bounded.handle)
+    assert seen[1].bytes_after == len(bounded.text.encode())
+
+
+def test_a_cut_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "overspill"):
+        Bounder(Policy(), MemoryStore()).bound("line\n" * 9_999, Call(tool="shell"))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("shell: 49995 bytes cut to ")
