@@ -121,7 +121,7 @@ class FilePath:
         return f"read {place} lines {rest.first_line}-{rest.last_line}"
 
     def grep(self, rest: Rest) -> str:
-        return f"search {rest.path or rest.handle} for PATTERN"
+        return "search it for PATTERN"
 
 
 @dataclass(frozen=True, slots=True)

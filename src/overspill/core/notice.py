@@ -19,6 +19,8 @@ Language = Literal["en", "zh"]
 
 HEADLINE_CHARS = 160
 DESCRIPTION_CHARS = 160
+READ_LINES = 200
+"""The next call names no more lines than an answer can show."""
 _LARGEST = 10**15
 
 BOUNDED = re.compile(
@@ -107,7 +109,8 @@ def header(
     elif kept.handle is None:
         sentences.append(words.rerun)
     else:
-        rest = Rest(kept.handle, kept.path, gap.first_line, gap.last_line, gap.first_column)
+        last_line = min(gap.last_line, gap.first_line + READ_LINES - 1)
+        rest = Rest(kept.handle, kept.path, gap.first_line, last_line, gap.first_column)
         sentences.append(words.next_step.format(read=access.read(rest), grep=access.grep(rest)))
     return (
         f"[overspill {words.stop.join(sentences)}]\n" if kept.handle else f"[overspill: {words.stop.join(sentences)}]\n"
