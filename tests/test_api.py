@@ -10,6 +10,8 @@ import trio
 
 import overspill
 from overspill import Bounder, Budget, MemoryStore, Policy
+from overspill.bounder import Capturing
+from overspill.core.redact import BUILT_IN
 
 LINES = "".join(f"line {number}\n" for number in range(20_000))
 
@@ -93,12 +95,18 @@ def test_abound_does_not_block_the_loop(bounder: Bounder) -> None:
     assert asyncio.run(beats_while_bounding()) > 3
 
 
+def _print_and_fail(capturing: Capturing) -> None:
+    with capturing:
+        capturing.feed(LINES)
+        raise RuntimeError("the tool's own")
+
+
 def test_what_was_printed_before_the_tool_raised_is_kept() -> None:
     store = MemoryStore()
     bounder = Bounder(Policy(budget=Budget(max_bytes=1_000)), store)
-    with pytest.raises(RuntimeError, match="the tool's own"), bounder.capture() as capturing:
-        capturing.feed(LINES)
-        raise RuntimeError("the tool's own")
+    capturing = bounder.capture()
+    with pytest.raises(RuntimeError, match="the tool's own"):
+        _print_and_fail(capturing)
     assert capturing.bounded.handle is not None
     assert store.open(capturing.bounded.handle).size == len(LINES)
 
@@ -150,3 +158,31 @@ class TestDecorator:
         circle.append(circle)
         assert bounder.bound(circle).truncated
         assert bounder.bound({("a", 1): {1, 2}, "b": "x" * 5_000}).truncated
+
+
+class TestRedaction:
+    SECRET = "AKIAIOSFODNN7EXAMPLE"
+
+    @pytest.fixture
+    def bounder(self) -> Bounder:
+        return Bounder(Policy(budget=Budget(max_bytes=1_000), redact=BUILT_IN), MemoryStore())
+
+    def test_a_secret_is_neither_shown_nor_kept(self, bounder: Bounder) -> None:
+        bounded = bounder.bound(f"key {self.SECRET}\n" + LINES)
+        assert bounded.handle is not None
+        assert bounder.store is not None
+        assert self.SECRET not in bounded.text
+        assert self.SECRET.encode() not in bounder.store.open(bounded.handle).read(0, 1 << 20)
+        assert "1 secrets redacted" in bounded.header
+        assert bounded.redactions == 1
+
+    def test_a_small_output_loses_its_secret_too(self, bounder: Bounder) -> None:
+        assert bounder.bound(f"key {self.SECRET}").text == "key [redacted: aws key]"
+        assert bounder.tool(lambda: {"key": self.SECRET})() == '{\n "key": "[redacted: aws key]"\n}'
+        parts = bounder.tool(lambda: [{"type": "text", "text": self.SECRET}])()
+        assert parts == [{"type": "text", "text": "[redacted: aws key]"}]
+
+    def test_what_holds_no_secret_is_the_very_same_object(self, bounder: Bounder) -> None:
+        text, rows = "nothing to hide", {"a": 1}
+        assert bounder.bound(text).text is text
+        assert bounder.tool(lambda: rows)() is rows

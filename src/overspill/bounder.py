@@ -86,7 +86,11 @@ class Bounder:
         """The way out for small text, which must cost next to nothing; None when there is more to do."""
         if isinstance(output, Bounded):
             return output if self.policy.measure.fits(output.text, self.policy.above) else None
-        if not isinstance(output, str) or not self.policy.measure.surely_fits(output, self.policy.above):
+        if (
+            not isinstance(output, str)
+            or self.policy.redact
+            or not self.policy.measure.surely_fits(output, self.policy.above)
+        ):
             return None
         bounded = Bounded(text=output, output=output)
         self._report("skipped", bounded, call or _NO_CALL, reason="within the limit")
@@ -102,6 +106,8 @@ class Bounder:
         bounded = capturing.finish()
         if bounded.truncated or isinstance(output, Iterator):
             return bounded
+        if bounded.redactions:
+            return replace(bounded, output=None)
         unharmed = isinstance(source, str) and source == bounded.text
         return replace(bounded, output=output, text=source if unharmed else bounded.text)
 
@@ -223,7 +229,12 @@ class Capturing:
     def _finish(self, call: Call) -> Bounded:
         ended = self._capture.finish(call)
         if isinstance(ended, Whole):
-            bounded = Bounded(text=readable(ended.data), output=ended.data, totals=totals_of(ended.data))
+            bounded = Bounded(
+                text=readable(ended.data),
+                output=ended.data,
+                totals=totals_of(ended.data),
+                redactions=ended.redactions,
+            )
             self._bounder._report("skipped", bounded, call, reason="within the limit")
             return bounded
         if ended.unpersisted:

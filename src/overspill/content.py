@@ -33,7 +33,7 @@ def bound_value(bounder: Bounder, value: Any, call: Call) -> Any:
     if is_parts(value):
         return bound_parts(bounder, value, call)
     bounded = bounder.bound(value, call)
-    if not bounded.truncated:
+    if not bounded.truncated and not bounded.redactions:
         return value
     return bounded.text.encode() if isinstance(value, bytes | bytearray) else bounded.text
 
@@ -52,7 +52,7 @@ def bound_parts(bounder: Bounder, parts: list[dict[str, Any]], call: Call) -> li
     """The same list when all its text fits together, else one whose text parts do."""
     texts = [part["text"] for part in parts if _is_text(part)]
     policy = bounder.policy
-    if policy.measure.fits("\n".join(texts), policy.above):
+    if not policy.redact and policy.measure.fits("\n".join(texts), policy.above):
         return parts
     shared = _bounded_apart(bounder, texts, call)
     if shared is None:
@@ -72,10 +72,9 @@ def bounded_tool(bounder: Bounder, function: Callable[P, R]) -> Callable[P, R]:
             from overspill.concurrency import in_thread
 
             value = await function(*args, **kwargs)
-            small = isinstance(value, str) and policy.measure.surely_fits(value, policy.above)
+            small = bounder.untouched(value, call) is not None
             return value if small else await in_thread(bound_value, bounder, value, call)
 
-        policy = bounder.policy
         return cast("Callable[P, R]", asynchronous)
 
     @functools.wraps(function)
@@ -94,7 +93,7 @@ def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[s
     shares = fair_shares([size[unit] for size in sizes], total)
     fitted = []
     for text, size, share in zip(texts, sizes, shares, strict=True):
-        if share >= size[unit] and _is_within_fraction(size, policy, share / total):
+        if not policy.redact and share >= size[unit] and _is_within_fraction(size, policy, share / total):
             fitted.append(text)
             continue
         try:

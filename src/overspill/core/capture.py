@@ -9,11 +9,12 @@ is not known here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from overspill.core.model import Call, Span, Totals
 from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Selector
+from overspill.core.redact import Redactor
 from overspill.core.strategies.ends import EndsSelector
 
 BLOCK_BYTES = 128 * 1024
@@ -25,6 +26,7 @@ class Whole:
     """The output is within the limit."""
 
     data: bytes
+    redactions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Cut:
     """What was not handed over by ``feed``: all of it when the output crossed the limit only at its end."""
     fault: Exception | None
     """What the strategy raised, when it did."""
+    redactions: int
 
 
 class Capture:
@@ -49,6 +52,7 @@ class Capture:
         self._held_bytes = 0
         self._most_bytes = policy.above.bytes_ceiling
         self._blocks: _Blocks | None = None
+        self._redactor = Redactor(policy.redact) if policy.redact else None
 
     @property
     def overflowed(self) -> bool:
@@ -57,25 +61,27 @@ class Capture:
 
     def feed(self, chunk: bytes) -> bytes:
         """Takes a chunk; returns what must be persisted now, before anything else is fed."""
-        if self._blocks is not None:
-            self._blocks.feed(chunk)
-            return chunk
-        self._held.append(chunk)
-        self._held_bytes += len(chunk)
-        if self._held_bytes <= self._most_bytes:
-            return b""
-        return self._overflow()
+        return self._take(self._redactor.feed(chunk) if self._redactor else chunk)
 
     def finish(self, call: Call | None = None) -> Whole | Cut:
         """Ends the output; ``call`` replaces what was known at the start (an exit status, say)."""
-        unpersisted = b""
+        unpersisted = self._take(self._redactor.finish()) if self._redactor else b""
+        redactions = self._redactor.count if self._redactor else 0
         if self._blocks is None:
             whole = b"".join(self._held)
             if self._policy.measure.fits(whole.decode("utf-8", "replace"), self._policy.above):
-                return Whole(whole)
+                return Whole(whole, redactions)
             unpersisted = self._overflow()
         assert self._blocks is not None
-        return self._blocks.finish(call or self._call, unpersisted)
+        return replace(self._blocks.finish(call or self._call), unpersisted=unpersisted, redactions=redactions)
+
+    def _take(self, data: bytes) -> bytes:
+        if self._blocks is not None:
+            self._blocks.feed(data)
+            return data
+        self._held.append(data)
+        self._held_bytes += len(data)
+        return b"" if self._held_bytes <= self._most_bytes else self._overflow()
 
     def _overflow(self) -> bytes:
         everything = b"".join(self._held)
@@ -108,7 +114,7 @@ class _Blocks:
         if self._pending_bytes >= BLOCK_BYTES:
             self._emit(BLOCK_BYTES)
 
-    def finish(self, call: Call, unpersisted: bytes) -> Cut:
+    def finish(self, call: Call) -> Cut:
         self._emit(1)
         totals = Totals(self._at, self._line - self._ends_line)
         edges = self._edges.finish(totals, call)
@@ -118,7 +124,7 @@ class _Blocks:
                 selection = self._selector.finish(totals, call)
             except Exception as fault:
                 self._fault = fault
-        return Cut(selection, edges, totals, unpersisted, self._fault)
+        return Cut(selection, edges, totals, b"", self._fault, 0)
 
     def _emit(self, least: int) -> None:
         """Feeds blocks as long as ``least`` bytes are pending."""

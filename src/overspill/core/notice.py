@@ -40,6 +40,7 @@ class Words:
     next_step: str
     rerun: str
     folded: str
+    redacted: str
     lines: str
     line: str
     inside: str
@@ -56,6 +57,7 @@ WORDS: dict[Language, Words] = {
         next_step="Don't rerun; for the rest: {read} or {grep}",
         rerun="Run it again with less output if you need the rest",
         folded="as a terminal shows them, redraws and colours folded",
+        redacted="{count} secrets redacted",
         lines="lines {first}-{last} omitted",
         line="line {first} omitted",
         inside="bytes {first_byte}-{last_byte} of line {first} omitted",
@@ -70,6 +72,7 @@ WORDS: dict[Language, Words] = {
         next_step="不要重新运行；查看其余：{read} 或 {grep}",
         rerun="如需其余内容，请缩小输出后重新运行",
         folded="如终端所示，已折叠重绘与颜色",
+        redacted="已隐去 {count} 处机密",
         lines="省略第 {first}-{last} 行",
         line="省略第 {first} 行",
         inside="省略第 {first} 行的第 {first_byte}-{last_byte} 字节",
@@ -98,12 +101,15 @@ def header(
     headline: str,
     access: Access,
     language: Language,
+    redactions: int = 0,
 ) -> str:
     """The first line of a bounded text: what this is, the key finding, the next call."""
     words = WORDS[language]
     sentences = [_opening(kept, totals, shown_lines, words)]
     if headline:
         sentences.append(words.finding.format(headline=one_line(headline, HEADLINE_CHARS)))
+    if redactions:
+        sentences.append(words.redacted.format(count=redactions))
     if gap is None:
         sentences.append(words.folded)
     elif kept.handle is None:

@@ -14,6 +14,7 @@ from overspill.core.measure import Carrier, Measure, Size
 from overspill.core.model import UNITS, Budget
 from overspill.core.notice import WORDS, Language, floor_text
 from overspill.core.ports import Strategy, TokenCounter
+from overspill.core.redact import Redactor, Secret
 from overspill.core.strategies import Auto
 from overspill.core.tokens import estimate_tokens
 from overspill.errors import PolicyError
@@ -33,6 +34,8 @@ class Policy:
     language: Language = "en"
     counter: TokenCounter = estimate_tokens
     carrier: Carrier = "text"
+    redact: tuple[Secret, ...] = ()
+    """What is taken out before anything is written or shown; ``redact.BUILT_IN`` knows the usual secrets."""
 
     def __post_init__(self) -> None:
         if self.language not in WORDS:
@@ -45,6 +48,8 @@ class Policy:
             raise PolicyError("access", self.access, "Shell(), Tools(), FilePath(), SubAgent() or an object like them")
         if not callable(self.counter):
             raise PolicyError("counter", self.counter, "a callable from text to a number of tokens")
+        if self.redact:
+            Redactor(self.redact)  # a pattern that is none is refused here
         floor = _floor(self.counter, self.carrier, self.language)
         for unit, least in zip(UNITS, floor, strict=True):
             value = getattr(self.budget, f"max_{unit}")

@@ -92,6 +92,7 @@ class _Draft:
                 headline=headline,
                 access=self._policy.access,
                 language=self._policy.language,
+                redactions=self._cut.redactions,
             )
             if self._takes_little(self._measure.size(header, self._budget)):
                 return header
@@ -121,6 +122,7 @@ class _Draft:
             totals=self._cut.totals,
             kind=selection.kind,
             headline=selection.headline,
+            redactions=self._cut.redactions,
         )
         return bounded, self._measure.size(text, self._budget)
 

@@ -27,11 +27,14 @@ _SCALE = 128
 """Weights are whole numbers of 1/128 tokens, so that four of them add up within one byte."""
 
 _DEAREST = 122
-"""No ASCII character costs more: it makes a ceiling of the length alone, below 2,000 for 2,048 characters."""
+"""No ASCII character costs more, taken with its neighbours: the length alone gives a ceiling below it."""
 
 _BLOCK_CHARS = 1 << 14
-_REACH = 3
-"""A character's weight depends on this many characters before it."""
+_SPREAD = 3
+"""A weight is spread over this many characters after its own before any is capped."""
+
+_REACH = 3 + _SPREAD
+"""What stands for a character depends on this many characters before it."""
 
 
 def _classes(*groups: str, other: int) -> bytes:
@@ -98,109 +101,109 @@ _SCRIPTS = bytes(
 # The tables below are read by row (the character before) and column (the character itself).
 _SHAPES_WEIGHTS = bytes.fromhex(
     """
-    00 27 1c 1b 05 25 4b 27 29 23 00 56 1b 2e 47 14
-    2e 02 20 47 02 3a 4f 3b 31 12 50 24 00 23 4b 00
-    30 17 18 3d 00 41 2b 0f 44 3d 31 33 46 3c 27 00
-    51 54 51 1f 66 23 5f 31 65 62 08 48 63 4f 26 07
-    00 07 00 60 01 3c 30 1f 3a 2d 19 2d 1f 0a 28 03
-    16 64 56 4a 0b 1c 28 2a 49 27 4a 00 33 28 26 2c
-    25 46 30 62 0e 24 34 2f 2f 27 34 55 1f 2b 26 40
-    2d 00 2a 35 1f 2a 26 1f 30 24 3d 37 26 29 26 1b
-    57 34 5a 44 2a 2b 36 3d 05 28 19 33 23 30 26 3c
-    25 1d 14 37 14 26 26 1d 2d 05 00 2d 29 28 27 23
-    0b 19 40 18 1e 2a 26 21 13 00 02 22 2a 2d 26 22
-    0e 0d 00 4a 10 36 27 25 1c 0c 34 2a 0e 23 26 4c
-    47 00 51 22 24 2c 29 26 34 16 2e 05 1e 34 26 00
-    0f 3a 49 59 27 4c 3b 1d 25 27 23 09 1f 05 26 36
-    26 26 26 26 26 26 26 26 26 26 26 3c 26 24 26 27
-    00 00 00 19 5d 00 2a 1b 42 0c 25 27 2a 42 24 1b
+    00 2e 01 14 08 49 4b 00 03 18 00 5d 00 5d 66 23
+    4d 00 3b 51 00 40 66 16 00 07 25 00 00 09 66 00
+    66 00 11 66 00 66 66 00 66 43 66 14 66 44 29 00
+    66 66 66 0d 54 00 66 44 66 66 00 3f 41 64 27 1a
+    00 05 00 66 00 47 00 59 43 3b 11 1e 16 00 30 00
+    16 66 66 66 2e 2a 2d 3c 59 00 66 00 66 2b 26 66
+    1b 33 66 66 00 31 36 66 4c 2a 65 5d 0d 49 26 66
+    4b 00 48 66 00 5b 1e 19 49 11 66 66 1b 2a 26 24
+    66 40 66 66 53 36 66 66 01 26 3d 51 2c 59 27 5a
+    64 38 07 66 16 30 2b 3a 3d 02 00 36 15 22 29 02
+    00 30 64 46 24 50 18 40 00 00 00 1b 36 41 27 04
+    13 08 12 2f 1f 10 2d 2c 13 00 46 15 09 17 27 28
+    66 00 66 16 29 66 3d 19 54 00 4d 01 17 46 26 00
+    25 29 66 65 3e 37 4c 00 3a 06 23 16 03 00 26 66
+    27 27 27 26 26 26 26 26 26 26 26 66 26 21 26 29
+    00 00 00 42 66 00 66 17 66 00 00 30 00 27 21 1d
     """
 )
 _LETTERS_WEIGHTS = bytes.fromhex(
     """
-    00 1a 0c 1e 01 1a 16 00 00 2f 2a 03 09 19 22 10
-    00 33 10 33 25 07 33 18 00 0a 21 00 28 15 00 00
-    33 22 33 33 00 12 00 28 0e 00 00 00 00 32 2b 1d
-    33 28 2f 33 00 2b 25 07 1f 28 27 00 00 2d 29 04
-    00 1c 05 33 24 00 33 00 1f 00 33 15 00 00 0a 29
-    00 00 0e 00 33 18 0a 16 17 00 12 22 28 33 19 1b
-    02 00 04 00 20 1f 33 1d 33 00 15 1a 00 00 25 00
-    2b 16 01 33 33 32 00 21 00 1f 1b 00 00 00 09 00
-    00 00 33 1a 1f 21 1b 2c 10 1b 33 2b 05 33 2a 2e
-    00 00 05 15 00 00 05 00 0f 0f 21 07 18 33 33 13
-    08 0b 20 00 0e 00 1d 12 00 11 33 00 0f 01 33 19
-    01 00 19 02 00 00 00 33 1a 0a 00 21 0b 1f 33 1d
-    01 02 04 28 00 27 00 18 16 04 00 33 2a 33 33 00
-    31 00 0f 00 1a 33 17 27 33 17 2e 33 14 32 33 33
-    32 33 32 33 33 00 00 2b 0a 2b 00 21 33 33 33 33
-    0d 00 00 04 01 00 00 09 2e 00 00 32 00 32 2c 00
+    00 14 14 1d 20 23 2f 00 0a 33 33 0f 18 2b 22 14
+    05 33 16 33 33 1a 2f 22 00 10 22 00 25 1a 08 00
+    33 33 33 33 00 0e 01 31 14 03 00 00 15 33 33 21
+    33 2d 00 33 00 33 27 1b 33 33 33 07 03 33 33 00
+    13 33 00 33 28 0e 33 00 33 00 33 25 00 00 00 33
+    00 00 02 00 33 20 00 13 1f 00 2b 31 33 33 00 15
+    07 00 00 05 12 1c 33 33 33 00 24 22 0b 00 33 00
+    13 12 08 33 33 32 00 2a 00 33 26 00 00 07 00 00
+    00 00 33 09 24 1e 19 33 21 15 33 33 0d 33 33 33
+    00 00 0c 1b 00 00 08 00 14 09 33 0d 10 33 33 16
+    0f 07 16 00 11 00 06 33 00 31 33 01 14 08 33 19
+    00 00 18 00 00 00 00 33 2a 12 00 1e 11 19 33 00
+    00 01 01 0b 00 2a 00 2b 13 01 00 33 25 33 33 00
+    24 00 0c 00 03 33 00 33 33 12 33 33 16 26 33 33
+    2b 33 33 33 33 00 00 33 18 33 00 32 33 33 33 33
+    00 00 00 00 01 00 00 00 33 00 00 33 00 33 33 00
     """
 )
 _MARKS_WEIGHTS = bytes.fromhex(
     """
-    00 07 03 01 02 07 0d 07 09 07 25 00 18 00 09 27
-    00 01 00 0c 15 0c 00 03 33 00 1b 00 00 18 22 14
-    2f 00 02 10 1c 1f 28 00 00 00 27 00 33 1a 06 08
-    03 05 1c 00 10 31 00 00 09 1a 33 00 0e 17 00 2c
-    06 0e 28 0a 03 1c 00 00 08 00 10 0c 08 00 00 2b
-    32 18 30 1b 00 08 07 07 07 08 02 00 06 1d 01 1a
-    00 16 16 00 09 06 00 07 07 06 04 05 09 02 00 1b
-    00 08 1d 07 07 06 08 0d 09 00 05 07 0d 00 07 17
-    00 00 00 0a 00 07 04 08 09 00 0b 04 07 0a 00 08
-    1f 02 00 00 10 00 00 1e 08 04 08 06 0a 0d 09 08
-    15 1a 21 33 11 29 00 10 18 06 00 06 08 0b 33 2d
-    03 00 00 00 03 11 06 04 08 00 0b 0c 05 00 10 00
-    0e 02 33 05 00 0d 02 06 05 09 00 07 0b 14 14 00
-    00 02 03 14 0a 0a 08 09 0b 03 0b 07 0c 00 00 03
-    07 1d 01 04 11 0a 09 09 22 09 00 1b 00 08 00 33
-    00 26 08 1d 12 17 0f 0c 00 2b 1c 19 00 0c 33 01
+    00 00 00 00 00 06 33 0a 18 16 33 00 1a 00 00 00
+    00 00 00 29 27 1e 00 06 33 00 16 00 00 0e 00 00
+    33 00 02 31 25 26 33 00 19 00 28 00 33 1b 21 00
+    09 00 0b 00 33 33 00 00 00 33 33 00 33 33 00 33
+    09 00 33 25 10 33 00 00 11 00 33 25 1f 0a 00 00
+    33 00 33 33 01 12 09 0a 0d 1f 00 00 01 33 00 33
+    00 25 33 00 12 07 00 0c 0e 01 00 05 1c 00 00 15
+    00 1e 33 0d 0e 03 13 2b 1c 00 00 07 33 00 10 33
+    00 00 00 33 13 07 00 13 2d 00 1b 00 16 2a 00 00
+    33 33 00 00 33 00 00 33 2c 13 29 10 1e 2d 24 00
+    28 18 33 33 33 33 00 33 33 0c 00 06 00 21 33 33
+    08 1b 00 00 12 27 12 00 13 00 27 1a 00 00 33 00
+    05 00 33 00 00 32 00 02 06 13 00 00 1a 00 33 00
+    00 03 00 1b 33 1d 01 17 1d 00 15 14 29 00 08 03
+    03 02 00 00 33 0a 1f 13 33 20 00 33 00 04 00 33
+    00 00 00 33 33 00 33 00 00 33 33 33 00 02 33 00
     """
 )
 _RUNS_WEIGHTS = bytes.fromhex(
     """
-    00 1b 00 0d 10 0d 2b 00 0b 00 11 10 32 0f 00 02
-    17 02 00 24 00 00 33 19 1d 00 15 03 33 1d 00 16
-    0a 00 33 24 1b 32 21 17 24 27 0c 17 0b 30 22 0c
-    00 33 30 13 1b 02 29 08 12 0b 06 1a 12 1c 22 07
-    33 00 14 24 00 09 28 15 06 19 15 1c 1a 03 05 33
-    0b 00 2e 01 25 31 33 1f 24 0d 15 11 08 08 11 09
-    00 33 2b 23 29 22 00 00 24 00 15 2d 04 00 00 10
-    1e 00 06 08 25 1f 00 05 0c 00 0e 18 19 07 2c 12
-    10 2e 30 0f 29 2a 33 11 00 01 11 12 14 11 09 0b
-    29 18 24 00 00 0c 0f 00 02 0e 04 28 30 33 05 05
-    14 33 30 07 23 32 33 01 1c 00 13 14 1c 30 08 08
-    27 07 16 24 33 12 1e 0d 24 00 15 33 29 33 33 10
-    00 11 25 14 33 0c 26 08 05 33 04 19 00 13 2d 1d
-    00 14 00 16 33 03 00 33 10 0c 15 10 18 00 01 00
-    00 01 02 24 06 31 27 00 24 04 21 0d 33 00 0a 13
-    23 2b 09 06 0e 09 0c 00 07 09 09 23 1a 00 29 00
+    00 00 00 00 00 18 33 00 1f 00 1a 00 1a 33 00 03
+    22 00 00 33 00 00 33 24 00 00 1d 0b 33 1f 00 33
+    1f 00 33 33 07 33 02 33 33 33 33 33 23 33 33 27
+    00 33 33 33 07 00 0e 00 2d 00 00 2f 2c 2d 33 05
+    33 00 0f 33 00 00 33 29 00 00 33 0b 33 06 00 33
+    27 00 33 00 33 33 33 12 33 14 33 33 0b 2a 20 13
+    0a 33 33 33 33 33 06 00 33 00 33 00 16 00 00 33
+    33 00 00 00 33 02 00 00 22 00 04 33 33 33 15 33
+    1e 29 33 21 33 33 33 00 00 00 00 33 33 33 00 14
+    33 00 33 00 00 00 19 00 00 1f 00 00 33 33 09 00
+    29 33 33 00 00 33 33 00 33 00 02 00 33 24 00 01
+    33 00 33 2f 33 33 33 25 33 07 0b 33 33 33 05 2a
+    00 17 33 2b 33 0e 33 12 00 33 00 33 01 32 33 33
+    00 0b 00 28 33 00 00 33 33 14 30 33 13 00 00 00
+    00 00 02 14 00 33 0c 00 33 00 08 33 33 00 02 0a
+    33 2b 18 06 10 0f 27 00 07 11 0d 33 33 00 33 04
     """
 )
 _LEAD_WEIGHTS = bytes(192) + bytes.fromhex(
     """
-    4d 4d 3b 91 2d 98 0e 4e 4d 4d 4d 4f 50 4d 40 43
-    00 1d 52 4d 4e 9a 61 35 1f 39 42 33 4d 4d 4d 4d
-    2d 68 00 2a 00 00 3c 9a 9a 9a 43 1c 07 31 6e 01
+    4d 4d 5f 90 1a 9a 00 56 53 4f 52 58 71 4d 49 35
+    09 00 60 4f 59 9a 9a 31 08 47 26 41 4d 4d 4d 4d
+    3b 6f 00 13 00 00 2c 85 9a 9a 9a 00 3c 00 7d 5f
     9a 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d 4d
     """
 )
 _SCRIPT_WEIGHTS = bytes.fromhex(
     """
-    19 06 1a 06 06 1a 0b 06 06 05 07 06 06 00 07 00
-    1a 1a 1a 1a 1a 0a 0d 00 00 1a 00 0b 00 00 1a 00
-    1a 00 1a 1a 1a 17 09 0b 1a 00 09 00 1a 00 00 1a
-    1a 1a 1a 1a 1a 00 00 08 1a 1a 00 1a 00 1a 00 00
-    1a 00 00 00 1a 13 16 00 00 1a 00 1a 00 00 00 00
-    06 1a 1a 0f 00 06 06 06 06 06 06 06 06 06 06 06
-    06 1a 00 0b 06 06 06 06 06 06 06 06 06 06 06 06
-    06 00 0c 08 00 06 06 06 06 06 06 06 06 06 06 06
-    06 00 1a 1a 00 06 06 06 06 06 06 06 06 06 06 06
+    1a 06 1a 05 06 1a 1a 07 00 00 10 03 00 00 04 00
+    1a 1a 1a 1a 1a 1a 1a 04 00 1a 09 05 00 00 1a 1a
+    1a 04 1a 1a 1a 1a 1a 1a 1a 12 1a 00 1a 00 1a 1a
+    1a 1a 1a 1a 1a 00 08 1a 1a 1a 0b 1a 00 1a 09 00
+    1a 17 00 00 1a 00 1a 03 06 1a 1a 1a 00 1a 00 1a
+    06 1a 1a 00 19 06 06 06 06 06 06 06 06 06 06 06
     06 1a 00 1a 1a 06 06 06 06 06 06 06 06 06 06 06
-    06 00 08 00 00 06 06 06 06 06 06 06 06 06 06 06
-    06 06 06 00 0a 06 06 06 06 06 06 06 06 06 06 06
+    06 08 1a 1a 01 06 06 06 06 06 06 06 06 06 06 06
+    06 00 1a 1a 08 06 06 06 06 06 06 06 06 06 06 06
+    06 1a 04 1a 1a 06 06 06 06 06 06 06 06 06 06 06
+    06 00 1a 04 1a 06 06 06 06 06 06 06 06 06 06 06
+    06 06 06 02 00 06 06 06 06 06 06 06 06 06 06 06
     06 1a 06 06 00 06 06 06 06 06 06 06 06 06 06 06
-    06 18 00 1a 0d 06 06 06 06 06 06 06 06 06 06 06
-    06 00 09 14 00 06 06 06 06 06 06 06 06 06 06 06
+    06 1a 00 1a 10 06 06 06 06 06 06 06 06 06 06 06
+    06 11 0a 1a 05 06 06 06 06 06 06 06 06 06 06 06
     06 1a 00 1a 00 06 06 06 06 06 06 06 06 06 06 06
     """
 )
@@ -217,11 +220,13 @@ def estimate_tokens(text: str) -> int:
     for start in range(0, size, _BLOCK_CHARS):
         before = min(start, _REACH)
         block = text[start - before : start + _BLOCK_CHARS]
-        weight += _total(_ascii_weights(block)[before:])
-        if not block.isascii():
-            wide = block[before:].encode("utf-8", "surrogatepass")
-            size += len(wide) - (len(block) - before)
-            weight += _wide_weight(wide.translate(None, _ASCII))
+        lanes = _ascii_weights(block)
+        weight += _total(lanes[before : len(block)] if start + _BLOCK_CHARS < size else lanes[before:])
+    weight = min(weight, size * _DEAREST)
+    if not text.isascii():
+        wide = text.encode("utf-8", "surrogatepass")
+        size = len(wide)
+        weight += _wide_weight(wide.translate(None, _ASCII))
     return max(-(-weight // _SCALE), -(-size // BYTES_PER_TOKEN_CEILING))
 
 
@@ -279,7 +284,7 @@ def _without_lone_surrogates(text: str) -> str:
 
 
 def _ascii_weights(block: str) -> bytes:
-    """The weight of each character; one that is not ASCII weighs as a "?" here."""
+    """The weight of each character, spread and capped; one that is not ASCII weighs as a "?" here."""
     data = block.encode("ascii", "replace")
     shapes = _pairs(data.translate(_SHAPES))
     weights = (
@@ -290,7 +295,13 @@ def _ascii_weights(block: str) -> bytes:
     )
     # Big integers add all bytes at once; no byte carries, since the greatest weights add up to 255 at most.
     lanes = sum(int.from_bytes(each, "little") for each in weights)
-    return lanes.to_bytes(len(data), "little").translate(_CLAMP)
+    size = len(data) + _SPREAD
+    low_bits = int.from_bytes(b"\x01" * size, "little")
+    other_bits = low_bits * 0x7F
+    for distance in (1, 2):
+        half, odd = lanes >> 1 & other_bits, lanes & low_bits
+        lanes = half + (half + odd << 8 * distance)
+    return lanes.to_bytes(size, "little").translate(_CLAMP)
 
 
 def _pairs(classes: bytes, *, distance: int = 1) -> bytes:
