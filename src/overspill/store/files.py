@@ -1,0 +1,213 @@
+"""Files that belong to their owner alone: every touch of the file system that depends on the platform.
+
+Directories are 0700 and files 0600; links are never followed; a file in the making is locked by its
+maker, so that a sweeper can tell remains from work in progress without trusting process numbers.
+Where a platform lacks one of these (Windows has no such modes, some network disks no locks) the
+difference is confined to this file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform == "win32":  # pragma: no cover
+    fcntl = None
+else:
+    import fcntl
+
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+_UNLOCKABLE_SECONDS = 86_400
+
+_WORDS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file can't grow further here (size limit)",
+    errno.EROFS: "it is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "it was removed meanwhile",
+    errno.ENOTDIR: "a part of its path is not a directory",
+    errno.ELOOP: "a symbolic link stands in the way, and links are not followed",
+    errno.EMFILE: "too many open files",
+    errno.ENAMETOOLONG: "the path is too long",
+    errno.EIO: "the disk reports an input/output error",
+}
+
+
+def in_words(error: OSError) -> str:
+    """What happened, for people."""
+    return _WORDS.get(error.errno or 0) or error.strerror or type(error).__name__
+
+
+def private_directory(path: Path) -> None:
+    """Makes the directory if it isn't there; refuses a link or anything else in its place."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        require_directory(path)
+
+
+def require_directory(path: Path) -> None:
+    """The directory itself, not a link to one."""
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """A new small file; one that is there already is left as it is."""
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
+        try:
+            write_all(handle, data)
+        finally:
+            os.close(handle)
+
+
+def open_temporary(directory: str) -> tuple[int, str]:
+    """A new, empty, locked file under a name nobody can foresee."""
+    while True:
+        path = os.path.join(directory, secrets.token_hex(12) + ".part")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
+        if fcntl is None:
+            return handle, path
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # A sweeper may have taken the file between its creation and its lock.
+        if os.fstat(handle).st_nlink:
+            return handle, path
+        os.close(handle)
+
+
+def write_all(handle: int, data: bytes | bytearray | memoryview) -> None:
+    """Every byte, however little the system takes at a time."""
+    written = os.write(handle, data)
+    if written == len(data):
+        return
+    with memoryview(data) as view:
+        while written < len(view):
+            written += os.write(handle, view[written:])
+
+
+def open_regular(path: str | Path) -> int:
+    """A regular file for reading: no link, no pipe, no device."""
+    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EPERM, "not a regular file", str(path))
+    return handle
+
+
+def is_private_file(found: os.stat_result) -> bool:
+    """A regular file as this module makes them; a person's own file of a similar name hardly ever is one."""
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    return sys.platform == "win32" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+
+
+def read_at(handle: int, start: int, length: int) -> bytes:
+    """Exactly ``length`` bytes from ``start``, fewer only at the end; safe between threads where possible."""
+    parts = []
+    while length > 0:
+        # One call never returns more than about 2 GiB.
+        part = _read_some(handle, start, min(length, 1 << 30))
+        if not part:
+            break
+        parts.append(part)
+        start += len(part)
+        length -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+if sys.platform == "win32":  # pragma: no cover
+
+    def _read_some(handle: int, start: int, length: int) -> bytes:
+        os.lseek(handle, start, os.SEEK_SET)
+        return os.read(handle, length)
+
+else:
+
+    def _read_some(handle: int, start: int, length: int) -> bytes:
+        return os.pread(handle, length, start)
+
+
+def append(path: str | Path, data: bytes) -> None:
+    """Adds to a file in one write, so that writers of other processes never land inside it."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_FOLLOW | _BINARY, 0o600)
+    try:
+        write_all(handle, data)
+    finally:
+        os.close(handle)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes a rename in it durable; a platform that can't open directories does that by itself."""
+    if sys.platform != "win32":
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def abandoned(directory: Path) -> Iterator[Path]:
+    """The files in the making whose maker is gone."""
+    for entry in os.scandir(directory):
+        path = Path(entry.path)
+        if entry.is_symlink() or (entry.is_file(follow_symlinks=False) and _is_abandoned(path)):
+            yield path
+
+
+def _is_abandoned(path: Path) -> bool:
+    if fcntl is None:  # pragma: no cover
+        # An open file can't be removed there, so trying is safe; what isn't old may be between two steps.
+        return time.time() - path.stat().st_mtime > 60
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return time.time() - os.fstat(handle).st_mtime > _UNLOCKABLE_SECONDS
+    finally:
+        os.close(handle)
+    return True
+
+
+def sweep(directory: Path) -> int:
+    """Removes what dead makers left; the number of files that went."""
+    swept = 0
+    for path in list(abandoned(directory)):
+        with contextlib.suppress(OSError):
+            path.unlink()
+            swept += 1
+    return swept
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """One process at a time, as far as the platform can say."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _BINARY, 0o600)
+    try:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

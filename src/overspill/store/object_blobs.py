@@ -1,0 +1,158 @@
+"""One output of an object store: on its way up, in parts when it is large, and read back by ranges."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from typing import TYPE_CHECKING, Any
+
+from overspill.core.model import Call
+from overspill.core.ports import Stored
+from overspill.errors import StoreUnavailable
+from overspill.store.lines import LineCounter
+
+if TYPE_CHECKING:
+    from overspill.store.object import ObjectStore
+
+PART_BYTES = 8 * 1024 * 1024
+"""What is smaller goes up in one request; what is larger in parts of this size, while the tool runs."""
+
+BLOCK_BYTES = 1024 * 1024
+MOST_BLOCKS = 8
+
+
+class ObjectSpill:
+    """Holds at most a few parts; nothing is visible to anyone before ``commit``."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        token = secrets.token_hex(16)
+        self.key = f"blobs/{token[:2]}/{token}"
+        self.uploaded = False
+        self._store = store
+        self._gathered = bytearray()
+        self._writer: Any = None
+        self._sha256 = hashlib.sha256()
+        self._counter = LineCounter()
+        self._ended = False
+
+    @property
+    def digest(self) -> str:
+        return self._sha256.hexdigest()
+
+    @property
+    def size(self) -> int:
+        return self._counter.size
+
+    @property
+    def lines(self) -> int:
+        return self._counter.lines
+
+    @property
+    def line_starts(self) -> bytes:
+        return self._counter.packed()
+
+    def write(self, data: bytes) -> None:
+        if self._ended:
+            raise StoreUnavailable(self._store.where, "this spill has ended")
+        self._sha256.update(data)
+        self._counter.feed(data)
+        self._gathered += data
+        if len(self._gathered) >= PART_BYTES:
+            try:
+                with self._store.faults():
+                    self._send()
+            except BaseException:
+                self.discard()
+                raise
+
+    def commit(self, call: Call) -> Stored:
+        if self._ended:
+            raise StoreUnavailable(self._store.where, "this spill has ended")
+        self._ended = True
+        with self._store.faults():
+            if self._writer is not None:
+                self._send()
+                self._writer.close()
+                self._writer = None
+                self.uploaded = True
+        return self._store.keep(self, call)
+
+    def upload(self) -> None:
+        """Sends what was small enough to wait until it is known that it is needed."""
+        if not self.uploaded:
+            self._store.put(self.key, bytes(self._gathered))
+            self._gathered.clear()
+            self.uploaded = True
+
+    def discard(self) -> None:
+        """Ends it. Parts that were sent never become an object; a rule of the bucket removes them."""
+        self._ended = True
+        self._gathered.clear()
+        self._writer = None
+
+    def _send(self) -> None:
+        if self._writer is None:
+            import obstore
+
+            self._writer = obstore.open_writer(self._store.bucket, self.key, buffer_size=PART_BYTES, max_concurrency=2)
+        self._writer.write(bytes(self._gathered))
+        self._gathered.clear()
+
+
+class ObjectBlob:
+    """Ranges of an object; small reads near each other share one request."""
+
+    def __init__(self, store: ObjectStore, key: str, size: int) -> None:
+        self._store = store
+        self._key = key
+        self._size = size
+        self._blocks: dict[int, bytes] = {}
+        self._lock = threading.Lock()
+        self.fetched_bytes = 0
+        """What was asked of the service so far."""
+        self.requests = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read(self, start: int, length: int) -> bytes:
+        if start < 0 or length <= 0 or start >= self._size:
+            return b""
+        end = min(start + length, self._size)
+        if end - start > BLOCK_BYTES:
+            return self._fetch(start, end)
+        first = start // BLOCK_BYTES * BLOCK_BYTES
+        data = self._block(first)[start - first : end - first]
+        if end > first + BLOCK_BYTES:
+            data += self._block(first + BLOCK_BYTES)[: end - first - BLOCK_BYTES]
+        return data
+
+    def close(self) -> None:
+        self._blocks.clear()
+
+    def _block(self, first: int) -> bytes:
+        with self._lock:
+            if first in self._blocks:
+                return self._blocks[first]
+        data = self._fetch(first, min(first + BLOCK_BYTES, self._size))
+        with self._lock:
+            self._blocks[first] = data
+            while len(self._blocks) > MOST_BLOCKS:
+                del self._blocks[next(iter(self._blocks))]
+        return data
+
+    def _fetch(self, start: int, end: int) -> bytes:
+        import obstore
+
+        self.requests += 1
+        with self._store.faults():
+            try:
+                data = bytes(obstore.get_range(self._store.bucket, self._key, start=start, end=end))
+            except FileNotFoundError:
+                raise StoreUnavailable(self._store.where, "the output was removed while it was being read") from None
+        self.fetched_bytes += len(data)
+        if len(data) != end - start:
+            raise StoreUnavailable(self._store.where, f"the service sent {len(data):,} bytes of {end - start:,}")
+        return data
