@@ -133,8 +133,16 @@ def stream(directory: Path) -> None:
         kept.append(one.commit(Call(tool="bash")))
 
     before = peak_megabytes()
-    usual = timed(plain)
-    took = timed(keep)
+    # The best of two in turns, each on a disk with nothing left to write: the cache of one must not burden the other.
+    usual = took = float("inf")
+    for turn in range(2):
+        os.sync()
+        usual = min(usual, timed(plain))
+        (directory / "plain.txt").unlink()
+        os.sync()
+        took = min(took, timed(keep))
+        if turn == 0:
+            store.remove(kept.pop().handle, reason="bench")
     say("1 GB streamed", f"{took:.2f} s")
     say("write + sha256", f"{usual:.2f} s")
     say("ratio", f"{took / usual:.2f}")

@@ -125,6 +125,13 @@ def test_a_secret_on_any_border_is_found(shift: int) -> None:
         assert redacted(data) == data.replace(b"AKIA" + b"QYLPMN5HHHFPZAM2", b"[redacted: aws key]")
 
 
+@pytest.mark.parametrize("before_border", [100, 900, 1600])
+def test_a_long_secret_across_a_border_goes_whole(before_border: int) -> None:
+    for border in (WINDOW_BYTES, WINDOW_BYTES - LONGEST_SECRET_BYTES):
+        data = b"." * (border - before_border) + b"\n" + KEY_BLOCK.encode() + b"\n" + b"." * WINDOW_BYTES
+        assert redacted(data) == data.replace(KEY_BLOCK.encode(), b"[redacted: private key]")
+
+
 def test_a_word_boundary_looks_behind_the_window() -> None:
     inside_a_word = b"xAKIA" + b"QYLPMN5HHHFPZAM2 "
     for start in range(-20, 3):

@@ -51,8 +51,8 @@ def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server = subprocess.Popen(
             [
                 program, "server", f"-dir={directory}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}",
-                f"-volume.port={volume}", "-filer", f"-filer.port={filer}", "-s3", f"-s3.port={s3}",
-                "-volume.max=50", "-master.volumeSizeLimitMB=1024", "-s3.port.iceberg=0", "-metricsPort=0",
+                f"-volume.port={volume}", "-filer", f"-filer.port={filer}", "-s3", f"-s3.port={s3}", "-metricsPort=0",
+                "-volume.max=50", "-master.volumeSizeLimitMB=1024", "-s3.port.iceberg=0", "-s3.port.lance=0",
             ],
             stdout=log,
             stderr=log,

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -126,29 +127,45 @@ def test_memory_is_bounded() -> None:
 # -- no right ----------------------------------------------------------------------------------------
 
 # Another user may not be able to import from where the interpreter lies: everything is imported before.
-UNPRIVILEGED = (
-    "import sqlite3, overspill.store.compress, overspill.store.upkeep, overspill.store.index, overspill.store.local\n"
-    + ("os.setgid(65534); os.setuid(65534)\n" if hasattr(os, "getuid") and os.getuid() == 0 else "")
+UNPRIVILEGED = "import sqlite3, overspill.store.doctor, overspill.store.compress, overspill.store.index\n" + (
+    "os.setgid(65534); os.setuid(65534)\n" if hasattr(os, "getuid") and os.getuid() == 0 else ""
 )
 
 
 @pytest.fixture
-def theirs(tmp_path: Path) -> Iterator[Path]:
+def theirs() -> Iterator[Path]:
     """A store that the test's process may read and not write, whoever runs the tests."""
-    place = tmp_path / "outputs"
-    store = LocalStore(place)
-    keep(store, DATA, Call(tool="bash", command="make"))
-    store.close()
-    paths = [place, *place.rglob("*")]
-    for each in paths:
-        each.chmod(0o555 if each.is_dir() else 0o444)
-    for parent in [*list(tmp_path.parents)[:3], tmp_path]:
-        if parent.stat().st_uid == os.getuid() and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o055)
-    yield place
-    for each in paths:
-        if each.exists():
-            each.chmod(0o755)
+    # Not below pytest's own directory: that is closed to other users.
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        place = Path(directory) / "outputs"
+        store = LocalStore(place)
+        keep(store, DATA, Call(tool="bash", command="make"))
+        store.close()
+        paths = [place, *place.rglob("*")]
+        for each in paths:
+            each.chmod(0o555 if each.is_dir() else 0o444)
+        yield place
+        for each in paths:
+            if each.exists():
+                each.chmod(0o755)
+
+
+@posix
+def test_a_directory_that_is_closed_to_us(theirs: Path) -> None:
+    theirs.parent.chmod(0o700 if os.getuid() == 0 else 0)
+    said = in_process(
+        UNPRIVILEGED + "store = LocalStore(sys.argv[1])\n"
+        "for verb in (lambda: keep(store, b'x'), lambda: list(store.outputs()), lambda: store.stored('ovs_7k2m9x4q'),\n"
+        "             store.gc, store.plan_gc, store.totals, store.tombstones):\n"
+        "    try: verb(); print('no error')\n"
+        "    except StoreUnavailable as error: print(error.reason)\n"
+        "from overspill.store.doctor import examine\n"
+        "print(len(examine(store, now=0).findings) > 0)",
+        str(theirs),
+    )
+    theirs.parent.chmod(0o755)
+    assert said.splitlines() == ["permission denied"] * 7 + ["True"]
 
 
 @posix

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from itertools import islice
 from pathlib import Path
 
@@ -313,6 +314,24 @@ def test_listing_a_part_is_lazy(place: Path) -> None:
     assert seen == handles[::-1][:300]
 
 
+def test_an_output_bears_the_time_of_its_turn_not_of_its_queueing(place: Path, clock: Clock) -> None:
+    # Else a listing in progress meets, further down, an output that it has already told of.
+    store, rows = LocalStore(place, clock=clock), []
+    keep(store, b"first")
+    queued = threading.Thread(target=lambda: rows.append(keep(LocalStore(place, clock=clock), b"queued")))
+
+    def hold(index: Index) -> float:
+        with index.transaction():
+            queued.start()
+            time.sleep(0.3)
+            clock.days(1)
+            return clock.now
+
+    released = store.run(hold, writing=True)
+    queued.join()
+    assert rows[0].created >= released
+
+
 def test_annotations(place: Path) -> None:
     store = LocalStore(place)
     handle = keep(store, b"x").handle
@@ -390,6 +409,21 @@ def test_a_linked_directory_is_refused(place: Path, tmp_path: Path, planted: str
     with pytest.raises(StoreUnavailable, match=r"link|index"):
         keep(LocalStore(place), b"x")
     assert list(outside.iterdir()) == []
+
+
+@posix
+def test_an_index_that_is_a_link_is_not_read(place: Path, tmp_path: Path) -> None:
+    other = LocalStore(tmp_path / "other")
+    foreign = keep(other, b"of another store")
+    other.close()
+    store = LocalStore(place)
+    mine = keep(store, b"mine")
+    store.close()
+    store.index_path.unlink()
+    store.index_path.symlink_to(other.index_path)
+    assert [row.handle for row in LocalStore(place).outputs()] == [mine.handle]
+    with pytest.raises(UnknownHandle):
+        LocalStore(place).stored(foreign.handle)
 
 
 @posix

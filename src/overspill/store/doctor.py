@@ -69,7 +69,7 @@ def examine(store: Store, *, now: float) -> Checkup:
         findings += _directory(store)
         entries = _entries(store, findings)
         rows = [entry.row for entry in entries]
-        if store.internals.is_dir():
+        if os.path.isdir(store.internals):
             findings += _limited(_outputs(store, entries))
             findings += _remains(store, entries)
     else:
@@ -129,7 +129,7 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
         if not os.access(directory, os.W_OK | os.X_OK):
             yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {quoted}")
     broken = store.internals / upkeep.ASIDE
-    if broken.exists():
+    if os.path.exists(broken):
         yield Finding("a damaged index was moved aside and built again", f"rm {shlex.quote(str(broken))}*")
     free = shutil.disk_usage(root).free
     if free < LOW_BYTES:
@@ -138,15 +138,15 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
 
 def _entries(store: LocalStore, findings: list[Finding]) -> list[Entry]:
     broken = store.internals / upkeep.ASIDE
-    was_broken = broken.exists()
+    was_broken = os.path.exists(broken)
     try:
         entries = list(store.entries())
-        problems = store.run(lambda index: index.problems()) if store.root.exists() else []
+        problems = store.run(lambda index: index.problems()) if os.path.exists(store.where) else []
     except StoreError as error:
         findings.append(Finding(str(error), REBUILD))
         return []
     findings += [Finding(f"the index is damaged: {problem}", REBUILD) for problem in problems[:1]]
-    if broken.exists() and not was_broken:
+    if os.path.exists(broken) and not was_broken:
         findings.append(
             Finding("the index was damaged; it was built again just now", f"rm {shlex.quote(str(broken))}*")
         )
@@ -175,7 +175,7 @@ def _outputs(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
 
 def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
     try:
-        remains = list(files.abandoned(store.temporary))
+        remains = files.abandoned(store.temporary)
     except OSError:
         remains = []
     if remains:

@@ -28,6 +28,7 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os,
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _UNLOCKABLE_SECONDS = 86_400
+_YOUNG_SECONDS = 60
 
 _WORDS = {
     errno.ENOSPC: "the disk is full",
@@ -36,7 +37,7 @@ _WORDS = {
     errno.EROFS: "it is read-only",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
-    errno.ENOENT: "it was removed meanwhile",
+    errno.ENOENT: "its directory was removed, or can't be made",
     errno.ENOTDIR: "a part of its path is not a directory",
     errno.ELOOP: "a symbolic link stands in the way, and links are not followed",
     errno.EMFILE: "too many open files",
@@ -163,41 +164,58 @@ def sync_directory(path: Path) -> None:
             os.close(handle)
 
 
-def abandoned(directory: Path) -> Iterator[Path]:
+def abandoned(directory: Path) -> list[Path]:
     """The files in the making whose maker is gone."""
-    for entry in os.scandir(directory):
-        path = Path(entry.path)
-        if entry.is_symlink() or (entry.is_file(follow_symlinks=False) and _is_abandoned(path)):
-            yield path
-
-
-def _is_abandoned(path: Path) -> bool:
-    if fcntl is None:  # pragma: no cover
-        # An open file can't be removed there, so trying is safe; what isn't old may be between two steps.
-        return time.time() - path.stat().st_mtime > 60
-    try:
-        handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return time.time() - os.fstat(handle).st_mtime > _UNLOCKABLE_SECONDS
-    finally:
-        os.close(handle)
-    return True
+    found = []
+    for path in _made_in(directory):
+        with _claimed(path) as ours:
+            if ours:
+                found.append(path)
+    return found
 
 
 def sweep(directory: Path) -> int:
     """Removes what dead makers left; the number of files that went."""
     swept = 0
-    for path in list(abandoned(directory)):
-        with contextlib.suppress(OSError):
-            path.unlink()
-            swept += 1
+    for path in _made_in(directory):
+        # Removed while the lock is held: between a look and a removal its maker could lock it and trust in it.
+        with contextlib.suppress(OSError), _claimed(path) as ours:
+            if ours:
+                path.unlink()
+                swept += 1
     return swept
+
+
+def _made_in(directory: Path) -> list[Path]:
+    with os.scandir(directory) as entries:
+        return [Path(entry.path) for entry in entries if entry.is_symlink() or entry.is_file(follow_symlinks=False)]
+
+
+@contextmanager
+def _claimed(path: Path) -> Iterator[bool]:
+    """Holds the file's lock where its maker doesn't; says whether it does."""
+    handle = -1
+    try:
+        if path.is_symlink():
+            yield True
+            return
+        if fcntl is None:  # pragma: no cover
+            # An open file can't be removed there, so trying is safe; a young one may be between two steps.
+            yield time.time() - path.stat().st_mtime > _YOUNG_SECONDS
+            return
+        try:
+            handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = True
+        except (BlockingIOError, FileNotFoundError, PermissionError):
+            ours = False
+        except OSError:
+            # No locks on this file system: age has to do.
+            ours = handle >= 0 and time.time() - os.fstat(handle).st_mtime > _UNLOCKABLE_SECONDS
+        yield ours
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ How many characters a handle needs in one store is that store's to say; here is 
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable
 
@@ -19,6 +20,9 @@ SHORT = 8
 CODE_LENGTH = 52
 """256 bits in characters of 5, the last one padded."""
 
+_STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_OUR_LETTERS = bytes.maketrans(_STANDARD, ALPHABET.encode())
+_THEIR_LETTERS = bytes.maketrans(ALPHABET.encode(), _STANDARD)
 _AFTER_ALPHABET = "~"
 _TYPED = re.compile(r"[0-9a-z]{1,52}")
 _AS_READ = str.maketrans("ilo", "110")
@@ -27,16 +31,12 @@ _AROUND = " \t\r\n\"'`()[]{}<>,;:."
 
 def code_of(digest: str) -> str:
     """The full name of a hexadecimal SHA-256 digest."""
-    number = int(digest, 16) << (CODE_LENGTH * 5 - 256)
-    return "".join(ALPHABET[number >> shift & 31] for shift in range((CODE_LENGTH - 1) * 5, -1, -5))
+    return base64.b32encode(bytes.fromhex(digest)).translate(_OUR_LETTERS).decode()[:CODE_LENGTH]
 
 
 def digest_of(code: str) -> str:
     """The hexadecimal digest of a full code."""
-    number = 0
-    for character in code:
-        number = number << 5 | ALPHABET.index(character)
-    return f"{number >> (CODE_LENGTH * 5 - 256):064x}"
+    return base64.b32decode(code.encode().translate(_THEIR_LETTERS) + b"====").hex()
 
 
 def shortest(code: str, others: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ exceptions: the store translates them.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
@@ -98,6 +99,8 @@ class Index:
         self.lock = threading.RLock()
         self.pid = os.getpid()
         query = {"write": "mode=rwc", "read": "mode=ro", "immutable": "mode=ro&immutable=1", "memory": ""}[mode]
+        if path is not None and path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         if mode == "write" and path:
             # SQLite gives the files beside it the modes of this one.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
@@ -178,19 +181,19 @@ class Index:
             found = self._db.execute(f"{_SELECT} WHERE code = ?", (code,)).fetchone()
         return self._entry(found) if found else None
 
-    def entries(self) -> Iterator[Entry]:
-        """All of them, newest first; reads a page at a time, so stopping early is cheap."""
-        place: tuple[float, int] = (float("inf"), 0)
+    def page(self, after: Entry | None) -> list[Entry]:
+        """The next outputs, newest first; nothing when there are no more."""
+        place = (after.row.created, after.id) if after else (float("inf"), 0)
         query = f"{_SELECT} WHERE created <= ?1 AND (created < ?1 OR id < ?2) ORDER BY created DESC, id DESC LIMIT ?3"
-        while True:
-            with self.lock:
-                page = self._db.execute(query, (*place, PAGE_ROWS)).fetchall()
-            for values in page:
-                entry = self._entry(values)
-                place = (entry.row.created, entry.id)
-                yield entry
-            if len(page) < PAGE_ROWS:
-                return
+        with self.lock:
+            return [self._entry(values) for values in self._db.execute(query, (*place, PAGE_ROWS)).fetchall()]
+
+    def entries(self) -> Iterator[Entry]:
+        """All of them, newest first."""
+        page = self.page(None)
+        while page:
+            yield from page
+            page = self.page(page[-1])
 
     def totals(self) -> tuple[int, int, float | None]:
         """Outputs, the bytes they take, and when the oldest was made."""

@@ -176,25 +176,25 @@ class LocalStore:
 
     def plan_gc(self) -> list[Doomed]:
         """What ``gc`` would remove now, and why; changes nothing."""
-        if not self.root.exists():
+        if not self._is_there():
             return []
         return self.run(lambda index: [doomed for _, doomed in upkeep.plan(self, index)])
 
     def gc(self) -> list[Doomed]:
         """Removes what retention dooms and remains of crashes, compresses what is cold; what went."""
-        if not self.root.exists():
+        if not self._is_there():
             return []
         return self.run(lambda index: upkeep.whole_pass(self, index), writing=True)
 
     def totals(self) -> tuple[int, int]:
         """How many outputs there are and how many bytes they take."""
-        if not self.root.exists():
+        if not self._is_there():
             return 0, 0
         return self.run(lambda index: index.totals()[:2])
 
     def tombstones(self) -> list[Tombstone]:
         """What was removed of late, the latest first."""
-        return list(self.run(lambda index: index.tombstones())) if self.root.exists() else []
+        return list(self.run(lambda index: index.tombstones())) if self._is_there() else []
 
     def rebuild_index(self) -> None:
         """Builds the index anew from journal and files; the old one is moved aside."""
@@ -218,16 +218,21 @@ class LocalStore:
 
     def entry(self, handle: str) -> Entry:
         start = typed(handle)
-        if not self.root.exists():
+        if not self._is_there():
             raise UnknownHandle(PREFIX + start)
         return self.run(lambda index: index.entry(start))
 
     def entries(self) -> Iterator[Entry]:
-        if not self.root.exists():
+        if not self._is_there():
             return
-        entries = self.run(lambda index: index.entries())
-        with self._faults():
-            yield from entries
+        # By pages, each of its own: stopping early is cheap, and the index may be replaced between two.
+        page = self._page(None)
+        while page:
+            yield from page
+            page = self._page(page[-1])
+
+    def _page(self, after: Entry | None) -> list[Entry]:
+        return self.run(lambda index: index.page(after))
 
     def file_of(self, entry: Entry) -> str:
         """Where the bytes lie; an index that names anything outside the directory is not believed."""
@@ -247,10 +252,13 @@ class LocalStore:
             except sqlite3.DatabaseError as error:
                 from overspill.store.index import is_corruption
 
-                if not is_corruption(error):
+                broken = is_corruption(error)
+                # Another thread may have found the index replaced, and closed this one.
+                if not broken and not (isinstance(error, sqlite3.ProgrammingError) and self._index is not index):
                     raise
-            self._drop_index()
-            upkeep.rebuild(self, broken_inode=index.inode)
+            if broken:
+                self._drop_index()
+                upkeep.rebuild(self, broken_inode=index.inode)
             return work(self._connected(writing))
 
     # -- inside ------------------------------------------------------------------------------------
@@ -275,10 +283,13 @@ class LocalStore:
     def _keep_in(self, index: Index, spill: LocalSpill, call: Call) -> Stored:
         from overspill.store.journal import Kept
 
-        code, now = code_of(spill.digest), self.clock()
+        code = code_of(spill.digest)
         undo: Callable[[], None] | None = None
         try:
             with index.transaction():
+                # The time is that of our turn, not of when we queued for it: so order of time is order of commit, and a
+                # listing in progress never meets an output a second time, further down.
+                now = self.clock()
                 known = index.by_code(code)
                 handle = known.row.handle if known else index.handle_for(code)
                 name = self._plain_name(index, known, handle, call, now)
@@ -419,6 +430,14 @@ class LocalStore:
             index, self._index = self._index, None
             if index is not None and index.pid == os.getpid():
                 index.close()
+
+    def _is_there(self) -> bool:
+        with self._faults():
+            try:
+                os.stat(self.where)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            return True
 
     def _make_directories(self) -> None:
         if not self.root.is_dir():

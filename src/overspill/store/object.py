@@ -10,6 +10,7 @@ URL's query are the service's own; credentials come from the environment.  Needs
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -44,6 +45,8 @@ UPKEEP_SECONDS = 3600
 ORPHAN_SECONDS = 86_400
 READ_SECONDS = 3600
 REQUESTS_AT_ONCE = 16
+MOST_RETRYING = timedelta(seconds=10)
+"""A tool waits for its output to be saved: better an honest notice soon than a copy late."""
 
 
 class ObjectStore:
@@ -191,7 +194,7 @@ class ObjectStore:
                     self.where,
                     config=config,
                     client_options={"allow_http": plain, "timeout": self._timeout, "connect_timeout": "5s"},
-                    retry_config={"max_retries": 3, "retry_timeout": self._timeout},
+                    retry_config={"max_retries": 2, "retry_timeout": min(self._timeout, MOST_RETRYING)},
                 )
             except UnknownConfigurationKeyError as error:
                 raise PolicyError(
@@ -228,12 +231,12 @@ class ObjectStore:
         except StoreError:
             raise
         except OSError as error:
-            raise StoreUnavailable(self.where, _first_line(error)) from error
+            raise StoreUnavailable(self.where, _in_words(error)) from error
         except Exception as error:
             from obstore.exceptions import BaseError
 
             if isinstance(error, BaseError):
-                raise StoreUnavailable(self.where, _first_line(error)) from error
+                raise StoreUnavailable(self.where, _in_words(error)) from error
             raise
 
     # -- rows --------------------------------------------------------------------------------------
@@ -447,6 +450,16 @@ def _tombstone(data: bytes) -> Tombstone:
     return stone
 
 
-def _first_line(error: Exception) -> str:
-    words = str(error).partition("\n")[0].strip() or type(error).__name__
-    return words if len(words) <= 300 else words[:299] + "…"
+def _in_words(error: Exception) -> str:
+    """What happened, for people and for models: the same fault in the same words, without times and addresses."""
+    said, kind = str(error), type(error).__name__
+    if kind in ("UnauthenticatedError", "PermissionDeniedError") or isinstance(error, PermissionError):
+        return "the credentials are missing or not accepted"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such bucket"
+    if status := re.search(r"status code: (\d{3})", said):
+        return f"the service answers with HTTP status {status[1]}"
+    if re.search(r"error sending request|timed? ?out|connect|dns", said, re.IGNORECASE):
+        return "the service does not answer"
+    words = re.sub(r"https?://\S+|[\d.]+ ?[mµn]?s\b", "…", said.partition("\n")[0]).strip() or kind
+    return words if len(words) <= 200 else words[:199] + "…"

@@ -93,7 +93,8 @@ class Record:
         for path in (self._record, self._early):
             with suppress(OSError):
                 os.unlink(path)
-        os.close(self._descriptor)
+        with suppress(OSError):
+            os.close(self._descriptor)
 
     def _write(self) -> None:
         data = json.dumps(_facts(self._running)).encode()

@@ -45,7 +45,8 @@ def connect(store: LocalStore, *, durable: str, writing: bool) -> Index:
 
     from overspill.store.index import Index, is_corruption
 
-    files.require_directory(store.internals) if writing or store.internals.exists() else None
+    if writing or os.path.lexists(store.internals):
+        files.require_directory(store.internals)
     if _is_missing(store.index_path) and (not store.journal.is_empty() or orphans(store, known=())):
         with contextlib.suppress(OSError, sqlite3.OperationalError):
             rebuild(store, broken_inode=inode_of(store.index_path))
@@ -269,11 +270,11 @@ def rebuild(store: LocalStore, *, broken_inode: int) -> None:
             _fill(index, store)
         finally:
             index.close()
-        for suffix in ("-wal", "-shm"):
+        # The index goes first: without it the next start rebuilds, without its log it would look sound and lack rows.
+        # And the log must be gone before the new one comes: SQLite would apply it to that.
+        for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{store.index_path}{suffix}", store.internals / f"{ASIDE}{suffix}")
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(store.index_path, store.internals / ASIDE)
         os.replace(fresh, store.index_path)
 
 
