@@ -9,7 +9,7 @@ import pytest
 import trio
 
 import overspill
-from overspill import Bounder, Budget, MemoryStore, Policy
+from overspill import Bounder, Budget, Call, MemoryStore, Policy
 from overspill.bounder import Capturing
 from overspill.core.redact import BUILT_IN
 
@@ -175,6 +175,12 @@ class TestRedaction:
         assert self.SECRET.encode() not in bounder.store.open(bounded.handle).read(0, 1 << 20)
         assert "1 secrets redacted" in bounded.header
         assert bounded.redactions == 1
+
+    def test_the_command_is_kept_without_its_secret(self, bounder: Bounder) -> None:
+        bounder.bound(LINES, Call(command=f"deploy --key {self.SECRET}"))
+        assert bounder.store is not None
+        (stored,) = bounder.store.outputs()
+        assert stored.call.command == "deploy --key [redacted: aws key]"
 
     def test_a_small_output_loses_its_secret_too(self, bounder: Bounder) -> None:
         assert bounder.bound(f"key {self.SECRET}").text == "key [redacted: aws key]"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overspill.bounder import Bounder
 from overspill.core.model import Bounded, Budget, Call
 from overspill.core.policy import DEFAULT_BUDGET, Policy
 from overspill.core.ports import Store, Strategy
 from overspill.core.strategies import named
+
+if TYPE_CHECKING:
+    from overspill.core.access import Access
+    from overspill.core.events import Listener
 
 
 def bound(
@@ -37,6 +42,35 @@ def bound(
     call = Call(tool=tool, command=command, exit_status=exit_status, question=question)
     untouched = Bounder(policy).untouched(output)  # before a store is even opened
     return Bounder(policy, _store(store)).bound(output, call) if untouched is None else untouched
+
+
+def preset(
+    name: str,
+    *,
+    tool: str = "",
+    access: Access | None = None,
+    store: Store | str | None = None,
+    on_event: Listener | Sequence[Listener] = (),
+    clock: Callable[[], float] | None = None,
+    **settings: Any,
+) -> Bounder:
+    """A bounder by a preset: another system's limits, cut, text, file names and retention.
+
+    ``settings`` are those of a configuration file (``keep="tail"``, ``max_lines=500``, ``language="zh"``) and win
+    over the preset's; ``tool`` takes what the preset says of that tool.  ``store`` is a store, or the directory or
+    URL to keep outputs in, named as the preset names them; by default where the preset, else overspill, keeps them.
+    """
+    from overspill.config import Configuration
+    from overspill.core.access import FilePath
+
+    place = {"store.place": store} if isinstance(store, str) else {}
+    settled = Configuration().settle(tool=tool, flags={"preset": name, **settings, **place})
+    if store is None or isinstance(store, str):
+        from overspill.store import default_root
+
+        default = str(default_root(Path.cwd(), os.environ))
+        store = settled.store(default=default, **({"clock": clock} if clock else {}))
+    return Bounder(settled.policy(access=access or FilePath()), store, on_event=on_event)
 
 
 def _policy(

@@ -24,6 +24,7 @@ from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
+from overspill.core.redact import redacted
 from overspill.core.render import render
 from overspill.errors import StoreUnavailable
 from overspill.source import chunk_of, chunks_of
@@ -34,6 +35,7 @@ R = TypeVar("R")
 _NO_CALL = Call()
 _NO_STORE = "no store is configured"
 _READ_BYTES = 1 << 20
+_AGREEING_CHARS = 200
 
 
 class Bounder:
@@ -89,7 +91,7 @@ class Bounder:
         if (
             not isinstance(output, str)
             or self.policy.redact
-            or not self.policy.measure.surely_fits(output, self.policy.above)
+            or not self.policy.surely_lets_through(output)
         ):
             return None
         bounded = Bounded(text=output, output=output)
@@ -100,7 +102,7 @@ class Bounder:
         source = output.text if isinstance(output, Bounded) else output
         if isinstance(source, str) and (again := self._cut_again(source, call)):
             return again
-        capturing = Capturing(self, call)
+        capturing = Capturing(self, call, original=None if isinstance(output, Iterator) else source)
         for chunk in chunks_of(source):
             capturing.feed(chunk)
         bounded = capturing.finish()
@@ -113,13 +115,15 @@ class Bounder:
 
     def _cut_again(self, text: str, call: Call) -> Bounded | None:
         """Text that another layer has bounded is cut anew from the stored original."""
-        found = notice.BOUNDED.match(text)
+        found = notice.recognised(text)
         if not found or self.store is None or self.policy.measure.fits(text, self.policy.above):
             return None
         started = self._clock()
         try:
             stored = self.store.stored(found["handle"] or found["handle_zh"])
             if stored.lines != int(found["lines"] or found["lines_zh"]):
+                return None
+            if found.start() and not _agrees(self.store, stored, text, found.start()):
                 return None
             capture = Capture(self.policy, call)
             for chunk in _chunks(self.store, stored):
@@ -172,6 +176,16 @@ class Bounder:
                 bounded.handle or "not kept",
             )
 
+    def _without_secrets(self, call: Call) -> Call:
+        """The store writes down the call as well."""
+        if not self.policy.redact:
+            return call
+        command, question = (
+            redacted(text.encode("utf-8", "surrogatepass"), self.policy.redact).decode("utf-8", "replace")
+            for text in (call.command, call.question)
+        )
+        return replace(call, command=command, question=question)
+
     def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             try:
@@ -187,9 +201,10 @@ class Capturing:
     Leaving the context ends the output also when the tool raised: what it printed is kept.
     """
 
-    def __init__(self, bounder: Bounder, call: Call) -> None:
+    def __init__(self, bounder: Bounder, call: Call, *, original: Any = None) -> None:
         self._bounder = bounder
-        self._call = call
+        self._original = original
+        self._call = call = bounder._without_secrets(call)
         self._capture = Capture(bounder.policy, call)
         self._keeping = _Keeping(bounder.store, call)
         self._started = bounder._clock()
@@ -203,6 +218,10 @@ class Capturing:
     def overflowed(self) -> bool:
         """Is the output known to be above the limit? Then it is on its way into the store."""
         return self._capture.overflowed
+
+    def spooled(self) -> str | None:
+        """The file in which the output can be read while it comes, as far as it has come; None without one."""
+        return self._keeping.spooled()
 
     def feed(self, chunk: Any) -> None:
         """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
@@ -242,6 +261,11 @@ class Capturing:
         kept, fault = self._keeping.commit(call)
         if fault:
             self._bounder._report_fault(fault, call)
+        if self._original is not None and (fault or ended.fault) and self._bounder.policy.when_failed == "original":
+            if ended.fault:
+                self._bounder._report_fault(ended.fault, call)
+            text = readable(b"".join(chunks_of(self._original)))
+            return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
         return self._bounder._rendered(ended, kept, call, self._started)
 
     def __enter__(self) -> Self:
@@ -280,6 +304,17 @@ class _Keeping:
         except Exception as fault:  # a user's store may raise anything
             self._fail(fault)
 
+    def spooled(self) -> str | None:
+        flush = getattr(self._spill, "flush", None)
+        if flush is None or self._fault:
+            return None
+        try:
+            flush()
+        except Exception as fault:
+            self._fail(fault)
+            return None
+        return str(getattr(self._spill, "path", "")) or None
+
     def commit(self, call: Call) -> tuple[Kept, Exception | None]:
         if self._spill and not self._fault:
             try:
@@ -301,6 +336,18 @@ def _reason(fault: Exception) -> str:
     if isinstance(fault, StoreUnavailable):
         return fault.reason
     return str(fault) or type(fault).__name__
+
+
+def _agrees(store: Store, stored: Stored, text: str, notice_at: int) -> bool:
+    """Does a text with a notice inside come from that output alone? It shows its very start, or its very end."""
+    blob = store.open(stored.handle)
+    try:
+        if notice_at > _AGREEING_CHARS:
+            return readable(blob.read(0, 4 * _AGREEING_CHARS)).startswith(text[:_AGREEING_CHARS])
+        end = readable(blob.read(max(0, blob.size - 4 * _AGREEING_CHARS), 4 * _AGREEING_CHARS))
+        return end.endswith(text[-_AGREEING_CHARS:])
+    finally:
+        blob.close()
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:

@@ -69,7 +69,7 @@ class Capture:
         redactions = self._redactor.count if self._redactor else 0
         if self._blocks is None:
             whole = b"".join(self._held)
-            if self._policy.measure.fits(whole.decode("utf-8", "replace"), self._policy.above):
+            if self._policy.lets_through(whole.decode("utf-8", "replace")):
                 return Whole(whole, redactions)
             unpersisted = self._overflow()
         assert self._blocks is not None
@@ -99,7 +99,7 @@ class _Blocks:
         self._fault: Exception | None = None
         self._selector: Selector = self._edges
         try:
-            self._selector = policy.strategy.selector(policy.budget, call)
+            self._selector = policy.selector(call)
         except Exception as fault:
             self._fault = fault
         self._pending: list[bytes] = []

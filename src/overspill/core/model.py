@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.errors import PolicyError
+
+if TYPE_CHECKING:
+    from overspill.core.picture import Picture
 
 UNITS = ("tokens", "bytes", "chars", "lines")
 """The units a budget can name, in the order in which people read them."""
@@ -222,3 +225,9 @@ class Bounded:
 
     def __str__(self) -> str:
         return self.text
+
+    def __rich__(self) -> Picture:
+        """What a person sees of it in a terminal, through ``rich``."""
+        from overspill.core.picture import Picture
+
+        return Picture(self)

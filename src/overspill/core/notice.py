@@ -28,6 +28,15 @@ BOUNDED = re.compile(
     r"\[overspill (?P<handle_zh>ovs_[a-z0-9]+)：共 (?P<lines_zh>\d+) 行"
 )
 """How a header begins: by this one layer recognises what another has bounded."""
+_SEARCHED_CHARS = 200_000
+
+
+def recognised(text: str) -> re.Match[str] | None:
+    """The notice in a text that a layer has bounded: at its start, or where a layout puts it."""
+    found = BOUNDED.match(text)
+    if found or len(text) > _SEARCHED_CHARS:
+        return found
+    return BOUNDED.search(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Literal
 
 from overspill.core.access import Access, FilePath
 from overspill.core.measure import Carrier, Measure, Size
-from overspill.core.model import UNITS, Budget
+from overspill.core.model import UNITS, Budget, Call
 from overspill.core.notice import WORDS, Language, floor_text
-from overspill.core.ports import Strategy, TokenCounter
+from overspill.core.ports import Layout, Selector, Strategy, TokenCounter
 from overspill.core.redact import Redactor, Secret
 from overspill.core.strategies import Auto
 from overspill.core.tokens import estimate_tokens
@@ -36,6 +37,10 @@ class Policy:
     carrier: Carrier = "text"
     redact: tuple[Secret, ...] = ()
     """What is taken out before anything is written or shown; ``redact.BUILT_IN`` knows the usual secrets."""
+    layout: Layout | None = None
+    """The text of another system, to its figures, in place of the usual header and marks."""
+    when_failed: Literal["bounded", "original"] = "bounded"
+    """What the caller gets when cutting or storing fails: an honest excerpt, or the output as it came."""
 
     def __post_init__(self) -> None:
         if self.language not in WORDS:
@@ -50,7 +55,12 @@ class Policy:
             raise PolicyError("counter", self.counter, "a callable from text to a number of tokens")
         if self.redact:
             Redactor(self.redact)  # a pattern that is none is refused here
-        floor = _floor(self.counter, self.carrier, self.language)
+        if self.layout is not None and not isinstance(self.layout, Layout):
+            raise PolicyError("layout", self.layout, "an object with `name`, `fits` and `selector`")
+        if self.when_failed not in ("bounded", "original"):
+            raise PolicyError("when_failed", self.when_failed, "bounded or original")
+        # A layout brings its own words, and puts them where its figures leave room.
+        floor = (1, 1, 1, 1) if self.layout else _floor(self.counter, self.carrier, self.language)
         for unit, least in zip(UNITS, floor, strict=True):
             value = getattr(self.budget, f"max_{unit}")
             if value is not None and value < least:
@@ -67,6 +77,22 @@ class Policy:
     def above(self) -> Budget:
         """The limit in force."""
         return self.limit or self.budget
+
+    def lets_through(self, text: str) -> bool:
+        """Is the text within the limit?"""
+        known = self.layout.fits(text, self.above) if self.layout else None
+        return self.measure.fits(text, self.above) if known is None else known
+
+    def surely_lets_through(self, text: str) -> bool:
+        """The same by cheap bounds; False means: look closer."""
+        if self.layout:
+            return text.isascii() and self.lets_through(text)
+        return self.measure.surely_fits(text, self.above)
+
+    def selector(self, call: Call) -> Selector:
+        """A fresh selector: the layout's, where it knows the strategy, else the strategy's own."""
+        laid_out = self.layout.selector(self.budget, self.strategy) if self.layout else None
+        return laid_out or self.strategy.selector(self.budget, call)
 
 
 @lru_cache(maxsize=32)

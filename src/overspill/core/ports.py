@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals
+
+if TYPE_CHECKING:
+    from overspill.core.access import Access
+    from overspill.core.notice import Kept, Language
 
 TokenCounter = Callable[[str], int]
 """Tokens of a text: the estimate by default, exact through tiktoken, bpe-openai or any callable."""
@@ -61,6 +65,20 @@ class Selection(Protocol):
         """The mark that stands for a gap, for views whose form needs its own; None for the usual."""
 
 
+class Composition(NamedTuple):
+    """A bounded text laid out by its selection: the words before, then source text and marks."""
+
+    header: str
+    parts: tuple[Part, ...]
+
+
+@runtime_checkable
+class Composed(Protocol):
+    """A selection that writes the whole text itself, in place of the usual header and marks."""
+
+    def compose(self, kept: Kept, *, access: Access, language: Language) -> Composition: ...
+
+
 class Selector(Protocol):
     """One pass over one output in bounded memory."""
 
@@ -81,6 +99,20 @@ class Strategy(Protocol):
 
         ``call.exit_status`` may be known only at ``finish``.
         """
+
+
+@runtime_checkable
+class Layout(Protocol):
+    """The figures and the form of another system's text, taken instead of our own where it knows the strategy."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fits(self, text: str, limit: Budget) -> bool | None:
+        """Does a text pass uncut? None: as the usual measure says."""
+
+    def selector(self, budget: Budget, strategy: Strategy) -> Selector | None:
+        """A fresh selector whose selection is ``Composed``; None when the strategy or the units are not its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

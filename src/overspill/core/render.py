@@ -17,7 +17,7 @@ from overspill.core.measure import Size, cut_after, cut_before, display, within
 from overspill.core.model import UNITS, Bounded, Budget, Gap, Part, Span
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
-from overspill.core.ports import Selection
+from overspill.core.ports import Composed, Selection
 
 _ROUNDS = 4
 _SLACK = 0.03
@@ -28,11 +28,30 @@ _HEADER_SHARE = 0.4
 
 def render(cut: Cut, kept: Kept, policy: Policy) -> Bounded:
     """The bounded text of an output that was cut, and its account."""
+    if isinstance(cut.selection, Composed):
+        return _composed(cut.selection, cut, kept, policy)
     draft = _Draft(cut, kept, policy)
     best = draft.fill(cut.selection)
     if best is None:
         best = draft.fill(cut.edges) or draft.least()
     return best
+
+
+def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Bounded:
+    """The text as a layout has it."""
+    header, parts = selection.compose(kept, access=policy.access, language=policy.language)
+    return Bounded(
+        text=header + "".join(part.text for part in parts),
+        truncated=True,
+        handle=kept.handle,
+        path=kept.path,
+        unsaved=kept.unsaved,
+        header=header,
+        parts=parts,
+        gaps=tuple(part.gap for part in parts if part.gap),
+        totals=cut.totals,
+        redactions=cut.redactions,
+    )
 
 
 class _Draft:
