@@ -1,0 +1,229 @@
+"""Walks a corpus of real outputs: is every needle that is not in the excerpt one suggested call away?
+
+A suggested call is one that can be pasted: from the header, for a gap named by a mark (its range, or
+a line it lists), the outline, or a line that the outline lists.  Greps for the question's own words are
+counted apart: the pattern is the model's to choose.  Prints a table; writes nothing.
+
+    python bench/readback.py [--corpus DIR] [--tokens N] [--question] [--only REGEX] [--lost] [--jobs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import gzip
+import itertools
+import json
+import multiprocessing
+import random
+import re
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from overspill.bounder import Bounder
+from overspill.core.access import Shell
+from overspill.core.model import Bounded, Budget, Call
+from overspill.core.policy import DEFAULT_BUDGET, Policy
+from overspill.errors import RequestError
+from overspill.retrieve import grep, outline, read
+from overspill.store import MemoryStore
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+NUMBERED = re.compile(r"^\d+(?:\[\d+-\d+\])?[:-]", re.MULTILINE)
+PASTED = re.compile(r"overspill (read|outline) ovs_\w+((?: --[a-z]+ [\d.-]+)+)")
+OPTION = re.compile(r"--([a-z]+) ([\d.-]+)")
+NUMBERS = re.compile(r"(?<![\w.,/:-])\d+(?:\.\d+)?(?![\w.:/])")
+STOP = re.compile(
+    r"(?:the|and|for|with|that|this|what|which|where|when|does|did|was|were|are|from|have|has|how|why|who|not|any|there|"
+    r"their|its|they|them|into|than|then|out|all|but|can|could|should|would|about|been|more|most)",
+    re.IGNORECASE,
+)
+ENDS = re.compile(r" (\d+(?:\.\d+)?)(?=,|;|$)")
+ORDER = (
+    "header",
+    "gap line",
+    "gap range",
+    "gap outline",
+    "outline",
+    "outline line",
+    "outline section",
+    "grep question",
+)
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"\s+", "", ANSI.sub("", text))
+
+
+def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -> Iterator[tuple[str, Any]]:
+    """Every call that the notice or the outline suggests, as (way, function)."""
+    handle = bounded.handle
+    assert handle
+    for verb, options in PASTED.findall(bounded.header):
+        named = dict(OPTION.findall(options))
+        yield (
+            "header",
+            lambda named=named, verb=verb: {"read": read, "outline": outline}[verb](
+                store, handle, policy=policy, **named
+            ),
+        )
+    for part in bounded.parts:
+        if part.gap is None:
+            continue
+        gap = part.gap
+        described = part.text.partition(": ")[2]
+        for number in NUMBERS.findall(described):
+            if gap.first_line <= float(number) < gap.last_line + 1:
+                yield "gap line", lambda number=number: read(store, handle, around=number, policy=policy)
+        lines = f"{gap.first_line}-{gap.last_line}"
+        yield "gap range", lambda lines=lines: read(store, handle, lines=lines, policy=policy)
+        yield "gap outline", lambda lines=lines: outline(store, handle, lines=lines, policy=policy)
+    whole = outline(store, handle, policy=policy)
+    yield "outline", lambda: whole
+    listed: set[str] = set()
+    for line in whole.text.splitlines():
+        listed.update(NUMBERS.findall(line) if line.startswith(("#", "[")) else re.findall(r"^\d+", line))
+    total = store.stored(handle).lines
+    for number in sorted(listed, key=float):
+        if 1 <= float(number) < total + 1:
+            yield "outline line", lambda number=number: read(store, handle, around=number, policy=policy)
+    facts = [line for line in whole.text.splitlines() if line.startswith("# ")]
+    places = {tuple(map(int, place.split("."))) for line in facts for place in ENDS.findall(line)}
+    sections = [
+        (first, behind) for first, behind in itertools.pairwise([*sorted(places), (total + 1,)]) if first < behind
+    ]
+    for first, behind in sections:
+        last = f"{behind[0]}.{behind[1] - 1}" if len(behind) > 1 else str(max(first[0], behind[0] - 1))
+        lines = ".".join(map(str, first)) + f"-{last}"
+        yield "outline section", lambda lines=lines: read(store, handle, lines=lines, policy=policy)
+    words = {word for word in re.findall(r"[A-Za-z_][\w.-]{2,}", question) if not STOP.fullmatch(word)}
+    for word in sorted(words):
+        yield (
+            "grep question",
+            lambda word=word: grep(store, handle, word, literal=True, ignore_case=True, policy=policy),
+        )
+
+
+def walk(job: tuple[dict[str, Any], bytes, int, bool]) -> dict[str, Any]:
+    case, raw, tokens, with_question = job
+    started = time.perf_counter()
+    store = MemoryStore(max_total_bytes=1 << 30)
+    budget = (
+        Budget(max_tokens=tokens, max_bytes=DEFAULT_BUDGET.max_bytes) if tokens == 2000 else Budget(max_tokens=tokens)
+    )
+    policy = Policy(budget=budget, access=Shell())
+    call = Call(
+        tool=case.get("tool") or "",
+        command=case.get("command") or "",
+        exit_status=case.get("exit"),
+        question=case["question"] if with_question else "",
+    )
+    bounded = Bounder(policy, store).bound(raw, call)
+    flat = squeeze(bounded.text)
+    needles = [needle for needle in case["needles"] if squeeze(needle["text"]) not in flat]
+    reached: dict[int, dict[str, int]] = collections.defaultdict(dict)
+    sizes: list[int] = []
+    if needles and bounded.handle:
+        for way, call_it in calls(store, bounded, case["question"], policy):
+            if all(len(reached[number]) and way in reached[number] for number in range(len(needles))):
+                continue
+            try:
+                answer = call_it()
+            except RequestError:  # two places of one line, named in another order
+                continue
+            size = policy.measure.tokens(answer.text)
+            assert policy.measure.fits(answer.text, budget), (case["file"], way)
+            sizes.append(size)
+            shown = squeeze(NUMBERED.sub("", answer.text))
+            for number, needle in enumerate(needles):
+                if squeeze(needle["text"]) in shown:
+                    reached[number][way] = min(size, reached[number].get(way, 1 << 30))
+    return {
+        "file": case["file"],
+        "category": case["category"],
+        "needles": len(case["needles"]),
+        "missing": needles,
+        "reached": [reached[number] for number in range(len(needles))],
+        "sizes": sizes,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=Path(__file__).resolve().parents[2] / "shared/corpus/dev")
+    parser.add_argument("--tokens", type=int, default=2000)
+    parser.add_argument("--question", action="store_true", help="the excerpt is made with the question known")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--lost", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this, with a sample")
+    arguments = parser.parse_args()
+    if not (arguments.corpus / "cases.jsonl").exists():
+        print(f"no corpus at {arguments.corpus}: nothing was measured")
+        return 0
+    jobs = []
+    for line in (arguments.corpus / "cases.jsonl").read_text("utf-8").splitlines():
+        case = json.loads(line)
+        if re.search(arguments.only, case["file"]):
+            raw = gzip.decompress((arguments.corpus / "files" / f"{case['file']}.gz").read_bytes())
+            jobs.append((case, raw, arguments.tokens, arguments.question))
+    random.Random(1).shuffle(jobs)  # so that what is done when time is over is a fair sample
+    results, until = [], time.monotonic() + arguments.seconds
+    with multiprocessing.Pool(arguments.jobs) as pool:
+        for result in pool.imap_unordered(walk, jobs, chunksize=1):
+            results.append(result)
+            if time.monotonic() > until:
+                break
+    print(f"{len(results)} of {len(jobs)} outputs")
+    report(results, lost=arguments.lost)
+    return 0
+
+
+def report(results: list[dict[str, Any]], *, lost: bool) -> None:
+    rows: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    for result in results:
+        rows[result["category"]].append(result)
+    suggested = [way for way in ORDER if way != "grep question"]
+    print(f"{'category':18} needles missing  one call  +grep   median tokens")
+    for name, group in [*sorted(rows.items()), ("all", results)]:
+        missing = [
+            (needle, ways)
+            for result in group
+            for needle, ways in zip(result["missing"], result["reached"], strict=True)
+        ]
+        one = [ways for _, ways in missing if any(way in ways for way in suggested)]
+        grepped = [ways for _, ways in missing if ways]
+        cheapest = [min(size for way, size in ways.items() if way in suggested) for ways in one]
+        share = (
+            f"{100 * len(one) / len(missing):5.1f} %  {100 * len(grepped) / len(missing):5.1f} %"
+            if missing
+            else "     -       -"
+        )
+        median = f"{statistics.median(cheapest):.0f}" if cheapest else "-"
+        print(f"{name:18} {sum(r['needles'] for r in group):7} {len(missing):7}  {share}  {median:>8}")
+    total = sum(len(result["missing"]) for result in results) or 1
+    print("\nreached by (a needle can be reached in several ways)")
+    for way in ORDER:
+        sizes = [ways[way] for result in results for ways in result["reached"] if way in ways]
+        median = statistics.median(sizes) if sizes else 0
+        print(f"  {way:15} {len(sizes):4}  {100 * len(sizes) / total:5.1f} %   median {median:.0f} tokens")
+    every = [size for result in results for size in result["sizes"]]
+    print(
+        f"  answers: {len(every)}, median {statistics.median(every) if every else 0:.0f} tokens; "
+        f"{sum(result['seconds'] for result in results):.0f} s"
+    )
+    if lost:
+        for result in results:
+            for needle, ways in zip(result["missing"], result["reached"], strict=True):
+                if not any(way in ways for way in suggested):
+                    place = f"{result['file']}:{needle.get('line')}"
+                    print(f"    lost w{needle['weight']} {place} {'(grep) ' if ways else ''}{needle['text'][:100]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

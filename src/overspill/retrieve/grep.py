@@ -1,0 +1,391 @@
+"""``grep``: the lines of a kept output that match, numbered, with windows into long lines.
+
+Guarantees: linear time on any pattern; memory that does not depend on the output; an answer within the
+budget; every window holds its match (the start of one that is longer than the window); every
+place it names can be given to ``read``.  A line that matches counts once; in a line longer than
+``LONG_LINE_BYTES`` every match counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from overspill.core.access import worded
+from overspill.core.measure import cut_after, cut_before
+from overspill.core.policy import Policy
+from overspill.core.ports import Store
+from overspill.errors import RequestError
+from overspill.retrieve.address import RangeLike, parse_range, whole_number
+from overspill.retrieve.answer import Answer, Found, Page, closing, default_policy, fitted, opening, within
+from overspill.retrieve.pattern import Pattern, compiled
+from overspill.retrieve.rows import Row
+from overspill.retrieve.scan import Hit, Stopped, hits
+from overspill.retrieve.session import Session
+from overspill.retrieve.source import Source
+
+DEFAULT_MATCHES = 20
+LONG_LINE_BYTES = 480
+WINDOW_BYTES = 160
+"""How much of a long line is shown on either side of a match."""
+SECONDS = 20.0
+_MOST_MATCHES = 1_000
+_MOST_CONTEXT = 50
+_OTHER_WAY_BYTES = 32 << 20
+"""When nothing matches in an output up to this size, other ways to search it are tried for a hint."""
+
+
+def grep(
+    store: Store,
+    handle: str,
+    pattern: str,
+    *,
+    literal: bool = False,
+    ignore_case: bool = False,
+    invert: bool = False,
+    count: bool = False,
+    context: int | str = 0,
+    max_matches: int | str = DEFAULT_MATCHES,
+    lines: RangeLike = None,
+    policy: Policy | None = None,
+    session: Session | None = None,
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Answer:
+    """The matches of a regular expression (RE2's syntax), or of the very text when ``literal``.
+
+    ``lines`` limits it to a range, as an answer's ``rest`` does to go on; ``count`` only counts;
+    ``exit_status`` is 1 when nothing matched.  After ``seconds`` it stops and says how far it came.
+    """
+    policy = policy or default_policy()
+    with Source(store, handle) as source:
+        asked = _Asked(
+            pattern,
+            literal,
+            ignore_case,
+            invert,
+            count,
+            min(whole_number("context", context, least=0), _MOST_CONTEXT),
+            min(whole_number("max", max_matches), _MOST_MATCHES),
+            *_stretch(source, lines),
+        )
+        search = _compiled(source, asked)
+        tally = _tally(source, search, asked, seconds, clock)
+        answer = _Answering(source, asked, tally, policy).answer()
+        if session is not None:
+            session.note(source.handle, [(page.start, page.end) for page in answer.pages])
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    pattern: str
+    literal: bool
+    ignore_case: bool
+    invert: bool
+    count: bool
+    context: int
+    most: int
+    start: int
+    end: int
+    last_line: int
+
+    def options(self, **changed: object) -> dict[str, object]:
+        """The call that this was, with some of it changed."""
+        wanted: dict[str, object] = {"pattern": self.pattern}
+        for name in ("literal", "ignore_case", "invert"):
+            if getattr(self, name):
+                wanted[name] = True
+        if self.context:
+            wanted["context"] = self.context
+        return {**wanted, **changed}
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a search found: the first matches, and the number of all."""
+
+    shown: list[Hit]
+    total: int = 0
+    last: int = -1
+    """Where the last match starts."""
+    stopped: int = -1
+    """How far the search came when its time was over, -1 when it came to the end."""
+
+
+def _stretch(source: Source, lines: RangeLike) -> tuple[int, int, int]:
+    if lines is None:
+        return 0, source.size, source.lines
+    first, last = parse_range("lines", lines)
+    if first.line > source.lines:
+        raise RequestError("lines", lines, f"the output has {source.lines} lines")
+    start = source.line_start(first.line) + max(0, first.byte - 1)
+    last_line = min(last.line, source.lines) if last else source.lines
+    return start, source.line_start(last_line + 1), last_line
+
+
+def _compiled(source: Source, asked: _Asked, **changed: bool) -> Pattern:
+    sample = source.read(0, 64 * 1024)
+    literal = changed.get("literal", asked.literal)
+    ignore_case = changed.get("ignore_case", asked.ignore_case)
+    return compiled(
+        asked.pattern,
+        syntax="literal" if literal else "regex",
+        case="ignore" if ignore_case else "match",
+        crlf=b"\r\n" in sample,
+    )
+
+
+def _tally(source: Source, search: Pattern, asked: _Asked, seconds: float, clock: Callable[[], float]) -> _Tally:
+    tally = _Tally([])
+    long_line = 1 << 62 if asked.invert or asked.count else LONG_LINE_BYTES
+    found = hits(source, search, asked.start, asked.end, long_line=long_line, seconds=seconds, clock=clock)
+    if asked.invert:
+        found = _inverted(source, found, asked)
+    elif asked.count:
+        found = (next(group) for _, group in groupby(found, key=lambda hit: hit.line_start))
+    try:
+        for hit in found:
+            if tally.total < asked.most:
+                tally.shown.append(hit)
+            tally.total += 1
+            tally.last = hit.start
+    except Stopped as over:
+        tally.stopped = over.at
+    return tally
+
+
+def _inverted(source: Source, found: Iterator[Hit], asked: _Asked) -> Iterator[Hit]:
+    """The lines that hold no match."""
+    at = asked.start
+    for hit in found:
+        yield from _lines_between(source, at, hit.line_start)
+        at = max(at, hit.line_end)
+        if hit.line_end - hit.line_start > LONG_LINE_BYTES:
+            at = max(at, source.line_end(hit.end))
+    yield from _lines_between(source, at, asked.end)
+
+
+def _lines_between(source: Source, start: int, end: int) -> Iterator[Hit]:
+    line_start = at = start
+    for data in source.chunks(start, end):
+        place = -1
+        while (place := data.find(b"\n", place + 1)) >= 0:
+            stop = at + place + 1
+            yield Hit(line_start, line_start, line_start, stop)
+            line_start = stop
+        at += len(data)
+    if line_start < end:
+        yield Hit(line_start, line_start, line_start, end)
+
+
+class _Answering:
+    """Words and windows for what was found."""
+
+    def __init__(self, source: Source, asked: _Asked, tally: _Tally, policy: Policy) -> None:
+        self._source, self._asked, self._tally, self._policy = source, asked, tally, policy
+
+    def answer(self) -> Answer:
+        asked, tally = self._asked, self._tally
+        if not tally.total or asked.count:
+            text = within(opening("grep", self._source.handle, self._outcome()), self._policy)
+            return Answer(
+                text=text,
+                handle=self._source.handle,
+                exit_status=int(not tally.total),
+                total_matches=self._total(),
+                rest=self._unsearched(),
+            )
+        context = asked.context
+        for reach, around in (
+            (WINDOW_BYTES, context),
+            (WINDOW_BYTES // 4, context),
+            (WINDOW_BYTES // 4, 0),
+            (12, 0),
+            (0, 0),
+        ):
+            answer = self._with_windows(reach, around)
+            if answer.matches:
+                break
+        return answer
+
+    def _with_windows(self, reach: int, context: int) -> Answer:
+        groups = list(self._groups(reach, context))
+        texts = [text for text, _, _ in groups]
+        ends = [0]
+        for _, _, found in groups:
+            ends.append(ends[-1] + len(found))
+
+        def foot(count: int) -> str:
+            return closing(self._next(ends[count])[1])
+
+        def head(count: int) -> str:
+            return opening("grep", self._source.handle, self._summary(ends[count]))
+
+        text, count = fitted(head, texts, foot, self._policy)
+        found = [match for _, _, matches in groups[:count] for match in matches]
+        rest, call = self._next(len(found))
+        return Answer(
+            text=text,
+            handle=self._source.handle,
+            pages=tuple(page for _, pages, _ in groups[:count] for page in pages),
+            rest=rest,
+            next=call,
+            matches=tuple(found),
+            total_matches=self._total(),
+        )
+
+    def _total(self) -> int | None:
+        return self._tally.total if self._tally.stopped < 0 else None
+
+    def _outcome(self) -> str:
+        """For a count, and for nothing found."""
+        asked, tally = self._asked, self._tally
+        total = tally.total
+        if total:
+            return (
+                f"{self._amount()} match {self._named()}"
+                if not asked.invert
+                else f"{self._amount()} don't match {self._named()}"
+            )
+        where = f"{self._source.lines} lines" if self._source.lines != 1 else f"1 line of {self._source.size} bytes"
+        if asked.start or asked.end < self._source.size:
+            where = f"lines {self._source.line_at(asked.start)}-{asked.last_line}"
+        return f"no match for {self._named()} in {where}{self._stopped()}{self._other_ways()}"
+
+    def _amount(self) -> str:
+        total = self._tally.total
+        more = "at least " if self._tally.stopped >= 0 else ""
+        return f"{more}{total} line{'s' if total != 1 else ''}"
+
+    def _summary(self, shown: int) -> str:
+        tally = self._tally
+        first = self._source.line_at(tally.shown[0].start)
+        last = self._source.line_at(tally.last)
+        kind = "lines without" if self._asked.invert else "match" if tally.total == 1 else "matches"
+        total = f"{'at least ' if tally.stopped >= 0 else ''}{tally.total} {kind}"
+        amount = total if shown == tally.total and tally.stopped < 0 else f"{shown} of {total}"
+        place = f"line {first}" if first == last else f"lines {first}-{last}"
+        return f"{amount} {'of' if self._asked.invert else 'for'} {self._named()} in {place}{self._stopped()}"
+
+    def _named(self) -> str:
+        text = " ".join(self._asked.pattern.split()) or self._asked.pattern
+        return "'" + (text if len(text) <= 60 else text[:59] + "…") + "'"
+
+    def _stopped(self) -> str:
+        stopped = self._tally.stopped
+        return "" if stopped < 0 else f"; stopped for time at line {self._source.line_at(stopped)}"
+
+    def _unsearched(self) -> str:
+        stopped = self._tally.stopped
+        return "" if stopped < 0 else f"{self._source.line_at(stopped)}-{self._asked.last_line}"
+
+    def _other_ways(self) -> str:
+        """What would match, when nothing does: said only after it was tried."""
+        asked, source = self._asked, self._source
+        if asked.invert or asked.end - asked.start > _OTHER_WAY_BYTES or self._tally.stopped >= 0:
+            return ""
+        ways: list[dict[str, bool]] = []
+        if not asked.ignore_case:
+            ways.append({"ignore_case": True})
+        if not asked.literal and any(char in asked.pattern for char in ".^$*+?()[]{}|\\"):
+            ways.append({"literal": True})
+        for way in ways:
+            search = _compiled(source, asked, **way)
+            found = hits(source, search, asked.start, asked.end, long_line=1 << 62, seconds=1.0)
+            try:
+                total = sum(1 for _ in found)
+            except Stopped:
+                continue
+            if total:
+                call = worded(self._policy.access, "grep", source.rest(), **asked.options(**way))
+                return f"; {total} line{'s' if total != 1 else ''} with: {call}"
+        return ""
+
+    def _next(self, shown: int) -> tuple[str, str]:
+        """Where to go on: behind the last match shown."""
+        tally, asked = self._tally, self._asked
+        if shown >= tally.total:
+            if tally.stopped < 0:
+                return "", ""
+            rest = self._unsearched()
+        elif shown < len(tally.shown):
+            rest = self._from(tally.shown[shown])
+        else:
+            last = tally.shown[-1]
+            if self._is_long(last):
+                line = self._source.line_at(last.start)
+                rest = f"{line}.{max(last.end, last.start + 1) - self._source.line_start(line) + 1}-{asked.last_line}"
+            else:
+                rest = f"{self._source.line_at(last.start) + 1}-{asked.last_line}"
+        options = asked.options(lines=rest)
+        if asked.most != DEFAULT_MATCHES:
+            options["max"] = asked.most
+        return rest, worded(self._policy.access, "grep", self._source.rest(), **options)
+
+    def _from(self, hit: Hit) -> str:
+        line = self._source.line_at(hit.start)
+        column = hit.start - self._source.line_start(line)
+        inside = self._is_long(hit) and column
+        return f"{line}{f'.{column + 1}' if inside else ''}-{self._asked.last_line}"
+
+    def _is_long(self, hit: Hit) -> bool:
+        return hit.line_end - hit.line_start > LONG_LINE_BYTES and not self._asked.invert
+
+    def _groups(self, reach: int, context: int) -> Iterator[tuple[str, list[Page], list[Found]]]:
+        """The text of each match with its context; what overlaps is shown once."""
+        tally, source = self._tally, self._source
+        shown_to = -1
+        before_line = 0
+        for index, hit in enumerate(tally.shown):
+            line = source.line_at(hit.start)
+            line_start = source.line_start(line)
+            last = index + 1 == len(tally.shown)
+            rows: list[tuple[Row, str]] = []
+            if context and line != before_line:
+                first = max(line - context, before_line + 1 if before_line else 1)
+                rows += [(row, "-") for row in self._context(first, line, shown_to)]
+            found = Found(line, hit.start - line_start + 1, hit.start, hit.end)
+            row = self._match_row(hit, line, line_start, reach)
+            if row.end > shown_to or not rows:
+                rows.append((row, ":"))
+            if context:
+                stop = line + context + 1
+                if not last:
+                    stop = min(stop, source.line_at(tally.shown[index + 1].start))
+                rows += [(row, "-") for row in self._context(line + 1, stop, -1)]
+                before_line = max(line, stop - 1)
+            parted = context and index and rows[0][0].start > shown_to >= 0
+            shown_to = max(shown_to, rows[-1][0].end)
+            text = ("--\n" if parted else "") + "".join(row.shown(mark) for row, mark in rows)
+            yield text, [Page(row.start, row.end) for row, _ in rows], [found]
+
+    def _context(self, first: int, stop: int, shown_to: int) -> Iterator[Row]:
+        source = self._source
+        for line in range(first, min(stop, source.lines + 1)):
+            start = source.line_start(line)
+            if start < shown_to:
+                continue
+            data = source.read(start, LONG_LINE_BYTES + 64)
+            end = data.find(b"\n") + 1
+            row = Row(start, data[: end or len(data)], line, 0, bool(end) or start + len(data) >= source.size)
+            yield row if end or row.ends_line else row.first_part(WINDOW_BYTES * 2)
+
+    def _match_row(self, hit: Hit, line: int, line_start: int, reach: int) -> Row:
+        """The line of a match, or the window around the match when the line is long."""
+        source = self._source
+        long = hit.line_end - hit.line_start > LONG_LINE_BYTES
+        if not long and reach == WINDOW_BYTES:
+            return Row(hit.line_start, source.read(hit.line_start, hit.line_end - hit.line_start), line, 0, True)
+        match_end = min(hit.end, hit.start + 2 * reach + 40)
+        around = 64
+        base = max(line_start, hit.start - reach - around)
+        stop = min(hit.line_end, match_end + reach + around)
+        data = source.read(base, stop - base)
+        first = 0 if hit.start - reach <= line_start else cut_before(data, hit.start - reach - base)
+        wanted = match_end + reach - base
+        last = len(data) if wanted >= len(data) else cut_after(data, wanted)
+        ends_line = base + last >= source.size or data[:last].endswith(b"\n")
+        return Row(base + first, data[first:last], line, base + first - line_start, ends_line)

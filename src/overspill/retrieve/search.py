@@ -1,0 +1,190 @@
+"""``search``: words over all kept outputs, best match first, each as an exact line with its place.
+
+Guarantees: every line shown holds what it was found by, read from the stored bytes; what is not
+indexed is said.  The index is made on the first search and brought up to date by each.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing as closed
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overspill.core.access import worded
+from overspill.core.measure import cut_after, cut_before
+from overspill.core.policy import Policy
+from overspill.core.ports import Store, Stored
+from overspill.errors import OverspillError, QueryError
+from overspill.retrieve.address import whole_number
+from overspill.retrieve.answer import Answer, Found, closing, default_policy, fitted, opening, within
+from overspill.retrieve.rows import Row
+from overspill.retrieve.source import Source
+
+if TYPE_CHECKING:
+    from overspill.retrieve.search_index import Piece, SearchIndex
+
+DEFAULT_LINES = 10
+SECONDS = 15.0
+_LEAST_CHARS = 3
+"""The index is of trigrams: a shorter word can't be looked up."""
+_MOST_PIECES = 400
+_WINDOW_BYTES = 200
+_WORDS = re.compile(r'"([^"]+)"|(\S+)')
+
+
+def search(
+    store: Store,
+    words: str,
+    *,
+    session: str = "",
+    max_lines: int | str = DEFAULT_LINES,
+    policy: Policy | None = None,
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Answer:
+    """The lines that hold all the ``words`` (in double quotes: a phrase), or else most of them.
+
+    ``session`` limits it to the outputs of one session.
+    """
+    policy = policy or default_policy()
+    most = whole_number("max", max_lines)
+    terms = [phrase or word for phrase, word in _WORDS.findall(words)]
+    usable = [term for term in terms if len(term) >= _LEAST_CHARS]
+    if not usable:
+        raise QueryError(words, f"at least one word of {_LEAST_CHARS} characters or more")
+    from overspill.retrieve.search_index import SearchIndex  # sqlite3 is loaded when somebody searches
+
+    rows = [row for row in store.outputs() if not session or row.call.session == session]
+    with closed(SearchIndex(_place(store))) as index:
+        left = index.update(store, rows, until=clock() + seconds, clock=clock)
+        partly = index.partly()
+        by_digest = {row.digest: row for row in rows}
+        hits = _lines(store, by_digest, _found(index, usable), terms, most)
+    return _answer(words, hits, rows, left, {d: n for d, n in partly.items() if d in by_digest}, policy)
+
+
+def _place(store: Store) -> Path | None:
+    """In the store's own directory; in memory for a store that has none."""
+    from overspill.retrieve.search_index import FILE
+
+    root = getattr(store, "root", None)
+    return Path(root) / FILE if root is not None and Path(root).is_dir() else None
+
+
+def _found(index: SearchIndex, terms: list[str]) -> list[Piece]:
+    quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
+    return index.pieces(" AND ".join(quoted), _MOST_PIECES) or index.pieces(" OR ".join(quoted), _MOST_PIECES)
+
+
+def _lines(
+    store: Store, rows: dict[str, Stored], pieces: list[Piece], terms: list[str], most: int
+) -> list[tuple[str, Row, Found]]:
+    """The best line of each piece, those with more of the words first, pieces by their rank."""
+    ranked: list[tuple[int, float, int, tuple[str, Row, Found]]] = []
+    for order, piece in enumerate(pieces):
+        row = rows.get(piece.digest)
+        if row is None:
+            continue
+        try:
+            with Source(store, row.handle) as source:
+                for count, line in _best_lines(source, piece, terms):
+                    ranked.append((-count, piece.rank, order, (row.handle, *line)))
+        except (OverspillError, LookupError):
+            continue
+    ranked.sort(key=lambda entry: entry[:3])
+    chosen: list[tuple[str, Row, Found]] = []
+    seen: set[tuple[str, int]] = set()
+    for *_, hit in ranked:
+        if (hit[0], hit[2].start) not in seen:
+            seen.add((hit[0], hit[2].start))
+            chosen.append(hit)
+    return chosen[:most]
+
+
+def _best_lines(source: Source, piece: Piece, terms: list[str]) -> Iterator[tuple[int, tuple[Row, Found]]]:
+    data = source.read(piece.start, piece.length)
+    folded = data.decode("utf-8", "replace").casefold()
+    wanted = [term.casefold() for term in terms]
+    if not any(term in folded for term in wanted):
+        return
+    best: list[tuple[int, int, bytes]] = []
+    at = 0
+    for line in _split(data):
+        text = line.decode("utf-8", "replace").casefold()
+        count = sum(term in text for term in wanted)
+        if count and (not best or count >= best[0][0]) and len(best) < 3:
+            best = [entry for entry in best if entry[0] == count] + [(count, at, line)]
+        at += len(line)
+    for count, offset, line in best:
+        yield count, _row(source, piece.start + offset, line, wanted)
+
+
+def _split(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    return [*lines[:-1], lines[-1][:-1]]
+
+
+def _row(source: Source, start: int, line: bytes, wanted: list[str]) -> tuple[Row, Found]:
+    """The line, or the window around the first of the words in a long one."""
+    number = source.line_at(start)
+    base = source.line_start(number)
+    text = line.decode("utf-8", "surrogateescape")
+    places = [place for term in wanted if (place := text.casefold().find(term)) >= 0]
+    hit = len(text[: min(places, default=0)].encode("utf-8", "surrogateescape"))
+    first = 0 if len(line) <= 2 * _WINDOW_BYTES else cut_before(line, max(0, hit - _WINDOW_BYTES))
+    last = len(line) if len(line) <= 2 * _WINDOW_BYTES else cut_after(line, min(len(line), hit + _WINDOW_BYTES))
+    part = line[first:last]
+    ends_line = part.endswith(b"\n") or start + last >= source.size
+    row = Row(start + first, part, number, start + first - base, ends_line)
+    return row, Found(number, start + hit - base + 1, start + hit, start + hit)
+
+
+def _answer(
+    words: str,
+    hits: list[tuple[str, Row, Found]],
+    rows: list[Stored],
+    left: list[Stored],
+    partly: dict[str, str],
+    policy: Policy,
+) -> Answer:
+    lines = [f"{handle}:{row.shown()}" for handle, row, _ in hits]
+    honest = _honest(left, partly, len(rows))
+
+    def head(count: int) -> str:
+        amount = f"{count} line{'s' if count != 1 else ''}" if lines else "nothing"
+        outputs = f"{len(rows)} output{'s' if len(rows) != 1 else ''}"
+        return opening("search", "", f"{amount} for {words!r} in {outputs}{honest}")
+
+    def foot(count: int) -> str:
+        if not count:
+            return ""
+        handle, _, found = hits[0]
+        from overspill.core.access import Rest
+
+        call = worded(policy.access, "read", Rest(handle, None, found.line, found.line, 0), around=found.line)
+        return closing(call)
+
+    text, count = fitted(head, lines, foot, policy)
+    return Answer(
+        text=within(text, policy),
+        exit_status=int(not hits),
+        matches=tuple(found for _, _, found in hits[:count]),
+        next=foot(count).removeprefix("[more: ").removesuffix("]\n"),
+        facts=[(handle, found.line) for handle, _, found in hits[:count]],
+    )
+
+
+def _honest(left: list[Stored], partly: dict[str, str], total: int) -> str:
+    """What was not looked at."""
+    parts = []
+    if left:
+        parts.append(f"{len(left)} of {total} not indexed yet: search again to go on")
+    binary = sum(note == "binary" for note in partly.values())
+    if binary:
+        parts.append(f"{binary} binary left out")
+    if len(partly) > binary:
+        parts.append(f"{len(partly) - binary} indexed only in part")
+    return "; " + "; ".join(parts) if parts else ""

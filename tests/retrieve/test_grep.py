@@ -1,0 +1,202 @@
+"""``grep``: what matches, where, and never more than the budget."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overspill.core.measure import display
+from overspill.core.model import Budget
+from overspill.errors import PatternError
+from overspill.retrieve import grep, read, scan
+from overspill.retrieve.source import Source
+from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
+
+WORDS = st.lists(
+    st.sampled_from([b"err", b"error", b"e", b" ", b"ok", b"\n", b"\n", b"ab", b"aab", b"\r\n"]), max_size=60
+)
+PATTERNS = [
+    "err",
+    "error$",
+    "^e",
+    "a+b",
+    "e.*k",
+    "(ok|ab) e",
+    r"\bok\b",
+    "zzz",
+    "r{2}",
+    r"\x65r",
+    "[e]r{1,2}o?r?",
+    "(?i)ERR",
+    "[^e ]b",
+    "o",
+    "$",
+    "ok ?e",
+]
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    parts = data.split(b"\n")
+    return parts[:-1] if not parts[-1] else parts
+
+
+@given(WORDS.map(b"".join), st.sampled_from(PATTERNS), st.booleans(), st.booleans())
+def test_the_matching_lines_are_those_of_a_line_by_line_search(
+    data: bytes, pattern: str, ignore_case: bool, invert: bool
+) -> None:
+    store, handle = keep(data)
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    crlf = b"\r\n" in data
+    oracle = re.compile(pattern.replace("$", "(?=\r?$)" if crlf else "$").encode(), flags)
+    want = [number for number, line in enumerate(lines_of(data), 1) if bool(oracle.search(line)) is not invert]
+    answer = grep(store, handle, pattern, ignore_case=ignore_case, invert=invert, max_matches=1000)
+    assert answer.total_matches == len(want)
+    assert answer.exit_status == int(not want)
+    assert [found.line for found in answer.matches] == want[: len(answer.matches)]
+    counted = grep(store, handle, pattern, ignore_case=ignore_case, invert=invert, count=True)
+    assert counted.total_matches == len(want)
+
+
+@given(WORDS.map(b"".join), st.sampled_from(PATTERNS), st.integers(1, 9), st.integers(4, 30))
+def test_chunks_pieces_and_seams_are_invisible(data: bytes, pattern: str, chunk: int, whole: int) -> None:
+    store, handle = keep(data * 3)
+    from overspill.retrieve.pattern import compiled
+
+    search = compiled(pattern, crlf=False)
+    with Source(store, handle) as source:
+        at_once = list(scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60))
+        kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES
+        scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES = chunk, 1 << 30, 8
+        try:
+            in_chunks = list(scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60))
+            scan.WHOLE_LINE_BYTES = max(whole, 10)
+            lines = {hit.line_start for hit in scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60)}
+        finally:
+            scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES = kept
+    assert in_chunks == at_once
+    if not set(pattern) & set(".*"):  # longer than the overlap: may be missed, as documented
+        assert lines == {hit.line_start for hit in at_once}
+
+
+@given(OUTPUTS, BUDGETS, st.sampled_from(["x", "e", "中", "[a-z]+", "", "\\x00", "."]), st.integers(0, 3))
+def test_answers_fit_and_their_places_can_be_read(data: bytes, budget: Budget, pattern: str, context: int) -> None:
+    if not pattern:
+        return
+    store, handle = keep(data)
+    policy = tight(budget)
+    answer = grep(store, handle, pattern, context=context, policy=policy)
+    assert policy.measure.fits(answer.text, budget)
+    assert bool(answer.matches) == (answer.exit_status == 0)
+    for found in answer.matches[:3]:
+        assert any(page.start <= found.start and found.start < max(page.end, page.start + 1) for page in answer.pages)
+        shown = read(store, handle, line=found.line, bytes=(found.first_byte, found.first_byte + 9))
+        assert shown.pages[0].start <= found.start < shown.pages[0].end
+
+
+@settings(max_examples=40)
+@given(OUTPUTS, st.sampled_from(["xx", "[0-9]", "red|plain"]), st.integers(300, 1000))
+def test_going_on_from_answer_to_answer_finds_every_match_once(data: bytes, pattern: str, most: int) -> None:
+    store, handle = keep(data)
+    found: list[int] = []
+    answer = grep(store, handle, pattern, max_matches=most)
+    total = answer.total_matches
+    while True:
+        found += [match.start for match in answer.matches]
+        if not answer.rest:
+            break
+        answer = grep(store, handle, pattern, max_matches=most, lines=answer.rest)
+    assert len(found) == total
+    assert found == sorted(set(found))
+
+
+def test_lines_are_numbered_as_by_grep() -> None:
+    store, handle = keep(b"one\ntwo error\nthree\nfour\nfive error\nsix\n")
+    assert grep(store, handle, "error", context=1).text == (
+        f"[overspill grep {handle}: 2 matches for 'error' in lines 2-5]\n"
+        "1-one\n2:two error\n3-three\n4-four\n5:five error\n6-six\n"
+    )
+
+
+def test_twenty_of_many_and_the_call_that_goes_on() -> None:
+    store, handle = keep(b"".join(b"line %d %s\n" % (n, b"hit" if n % 3 == 0 else b"") for n in range(1, 4001)))
+    answer = grep(store, handle, "hit")
+    assert answer.text.startswith(f"[overspill grep {handle}: 20 of 1333 matches for 'hit' in lines 3-3999]\n")
+    assert answer.text.endswith(f"[more: overspill grep {handle} hit --lines 61-4000]\n")
+    assert "\n63:" in grep(store, handle, "hit", lines=answer.rest).text
+
+
+def test_a_window_around_each_match_of_a_thirty_megabyte_line() -> None:
+    data = b"".join(b'{"id":%d,"ok":true},' % n for n in range(1_500_000))
+    data = data[:20_000_000] + b'{"error":"disk full"},' + data[20_000_000:]
+    store, handle = keep(data)
+    answer = grep(store, handle, r'"error":"[^"]*"')
+    assert '"error":"disk full"' in answer.text
+    assert answer.total_matches == 1
+    assert len(answer.text) < 700
+    assert answer.matches[0].start == 20_000_001
+    first = answer.matches[0].first_byte
+    assert "disk full" in read(store, handle, line=1, bytes=(first, first + 40)).text
+
+
+def test_a_match_longer_than_its_window_shows_its_start() -> None:
+    store, handle = keep(b"a" * 2000 + b"START" + b"b" * 5000 + b"\n")
+    answer = grep(store, handle, "START.*")
+    assert "STARTbbb" in answer.text
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b", "(x+x+)+y", "(a{1,30}){1,30}b"])
+def test_no_pattern_hangs(pattern: str) -> None:
+    # A backtracking engine would not come back from these.
+    store, handle = keep(b"a" * 200_000 + b"!\n" + b"x" * 200_000)
+    assert grep(store, handle, pattern).exit_status in (0, 1)
+
+
+def test_a_search_that_takes_too_long_says_how_far_it_came() -> None:
+    store, handle = keep(b"error here\n" * 400_000)
+    ticks = iter(range(10_000))
+    answer = grep(store, handle, "error", seconds=5, clock=lambda: float(next(ticks)))
+    assert answer.total_matches is None
+    assert "at least" in answer.text
+    assert "stopped for time at line" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says", "position"),
+    [
+        ("foo(", "missing )", None),
+        ("(?=x)", "lookahead isn't supported", 0),
+        ("ab(?<=x)", "lookbehind isn't supported", 2),
+        (r"(a)\1", "backreferences aren't supported", 3),
+        ("x[z-a]", "invalid character class range: z-a", 2),
+        ("ab**", "bad repetition operator", 2),
+        ("", "empty", None),
+    ],
+)
+def test_a_bad_pattern_is_told_with_its_position(pattern: str, says: str, position: int | None) -> None:
+    store, handle = keep(b"text\n")
+    with pytest.raises(PatternError, match=re.escape(says)) as raised:
+        grep(store, handle, pattern)
+    if position is not None:
+        assert raised.value.position is not None
+        assert abs(raised.value.position - position) <= 1
+        assert "at character" in str(raised.value)
+
+
+def test_no_match_says_so_and_what_would() -> None:
+    store, handle = keep(b"Connection Refused (code 5)\nok\n")
+    answer = grep(store, handle, "connection refused")
+    assert answer.exit_status == 1
+    assert "no match" in answer.text
+    assert f"1 line with: overspill grep {handle} 'connection refused' --ignore-case" in answer.text
+    assert "1 line with" in grep(store, handle, "Refused (code 5)").text
+    assert "no match" in grep(*keep(b""), "x").text
+
+
+def test_binary_and_cjk_are_searched_as_they_are() -> None:
+    store, handle = keep(b"\x00\x01\xff\xfe error \x80\n" + "日本語の行\n".encode())
+    assert grep(store, handle, "error").total_matches == 1
+    assert "2:日本語の行" in grep(store, handle, "本語").text
+    assert display(b"x") == "x"

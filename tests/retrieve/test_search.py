@@ -1,0 +1,90 @@
+"""``search``: exact lines over all outputs, indexed when somebody searches, honest about the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overspill.core.measure import display
+from overspill.core.model import Call
+from overspill.errors import QueryError
+from overspill.retrieve import read, search
+from overspill.store import LocalStore, MemoryStore
+
+
+def put(store: MemoryStore | LocalStore, data: bytes, session: str = "") -> str:
+    call = Call(session=session)
+    spill = store.spill(call)
+    spill.write(data)
+    return spill.commit(call).handle
+
+
+def test_lines_with_handle_and_number_best_first(tmp_path: Path) -> None:
+    for store in (MemoryStore(), LocalStore(tmp_path / "store")):
+        first = put(store, b"starting\nconnection refused by db-1\nbye\n" * 3)
+        put(store, b"connection made\nnothing refused here at all, really not\n" * 5)
+        answer = search(store, "connection refused")
+        assert f"\n{first}:2:connection refused by db-1\n" in answer.text
+        assert answer.next == f"overspill read {first} --around {answer.matches[0].line}"
+        assert answer.matches[0].line == 2
+        assert search(store, '"refused by"').exit_status == 0
+        assert search(store, "nowhere to be found").exit_status == 1
+
+
+def test_new_outputs_are_found_and_removed_ones_are_not(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    put(store, b"alpha beta\n" * 10)
+    assert search(store, "gamma").exit_status == 1
+    handle = put(store, b"gamma delta\n" * 10)
+    assert handle in search(store, "GAMMA").text
+    store.remove(handle, reason="test")
+    assert search(store, "gamma").exit_status == 1
+
+
+def test_the_index_may_be_deleted_or_damaged_at_any_time(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    handle = put(store, b"one needle here\n" + b"hay\n" * 50)
+    assert handle in search(store, "needle").text
+    index = store.root / "search.sqlite"
+    assert index.stat().st_mode & 0o077 == 0
+    for suffix in ("", "-wal", "-shm"):
+        index.with_name(index.name + suffix).unlink(missing_ok=True)
+    assert handle in search(store, "needle").text
+    for suffix in ("-wal", "-shm"):
+        index.with_name(index.name + suffix).unlink(missing_ok=True)
+    index.write_bytes(b"not a database at all, and long enough to be read as one" * 100)
+    assert handle in search(store, "needle").text
+
+
+def test_what_is_not_indexed_is_said() -> None:
+    store = MemoryStore()
+    put(store, b"\x00\x01binary needle\n" * 10)
+    put(store, b"text needle\n")
+    answer = search(store, "needle")
+    assert "1 binary left out" in answer.text
+    ticks = iter(range(0, 10_000, 100))
+    store.outputs()
+    late = search(store, "needle", seconds=1, clock=lambda: float(next(ticks)))
+    assert "1 of 2 not indexed yet" in late.text
+    with pytest.raises(QueryError, match="3 characters"):
+        search(store, "ab")
+
+
+def test_only_the_outputs_of_a_session() -> None:
+    store = MemoryStore()
+    mine = put(store, b"shared word of mine\n", session="a")
+    put(store, b"shared word of others\n", session="b")
+    answer = search(store, "shared", session="a")
+    assert f"{mine}:1:shared word of mine" in answer.text
+    assert "others" not in answer.text
+
+
+def test_a_word_in_a_long_line_and_across_pieces_is_found_with_its_place() -> None:
+    store = MemoryStore()
+    data = b"x" * 4090 + b"needle-in-the-seam" + b"y" * 9000
+    handle = put(store, data)
+    answer = search(store, "needle-in-the-seam")
+    assert answer.matches[0].first_byte == 4091
+    shown = read(store, handle, line=1, bytes=(4091, 4108)).text
+    assert display(b"needle-in-the-seam") in shown
