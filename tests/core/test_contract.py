@@ -14,7 +14,7 @@ from overspill import Bounder, Budget, Call, MemoryStore, Policy, PolicyError
 from overspill.core.measure import encode
 from overspill.core.notice import BOUNDED
 from overspill.core.ports import Strategy
-from overspill.core.strategies import STRATEGIES, Ends, named, tail
+from overspill.core.strategies import STRATEGIES, Ends, named
 
 STRATEGY = st.sampled_from([*map(named, STRATEGIES), Ends(0.2), Ends(0.9)])
 

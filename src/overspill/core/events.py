@@ -8,7 +8,7 @@ from typing import Literal
 
 from overspill.core.model import Call
 
-EventKind = Literal["truncated", "skipped", "error"]
+EventKind = Literal["truncated", "skipped", "error", "summarised"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,10 @@ class Event:
     seconds: float = 0.0
     reason: str = ""
     """Why it was skipped, or what failed."""
+    tokens_in: int = 0
+    """What a summary cost: tokens that the model read,"""
+    tokens_out: int = 0
+    """and tokens that it wrote."""
 
     @property
     def percent_less(self) -> float:

@@ -37,9 +37,7 @@ class Rule(NamedTuple):
         return cls(permission, pattern, action)
 
 
-def action_for(
-    rules: Iterable[Rule | Mapping[str, Any]] | None, permission: str, pattern: str = "*"
-) -> str | None:
+def action_for(rules: Iterable[Rule | Mapping[str, Any]] | None, permission: str, pattern: str = "*") -> str | None:
     """What the last matching rule says; None when none does."""
     action = None
     for rule in map(Rule.of, rules or ()):

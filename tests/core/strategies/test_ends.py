@@ -69,5 +69,7 @@ def test_a_share_out_of_range_is_refused() -> None:
 
 
 def test_an_unknown_name_says_which_there_are() -> None:
-    with pytest.raises(PolicyError, match="strategy = 'middle' is not accepted: one of auto, ends, head, tail"):
+    with pytest.raises(
+        PolicyError, match="strategy = 'middle' is not accepted: one of auto, ends, head, summarize, tail"
+    ):
         named("middle")

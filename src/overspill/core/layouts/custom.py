@@ -9,7 +9,6 @@ is not made to fit.
 
 from __future__ import annotations
 
-import os.path
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -71,12 +70,10 @@ class CustomSelector:
     def compose(self, kept: Kept, *, access: Access, language: Language) -> Composition:
         data = b"".join(self._blocks)
         shown = encode(self._shown)
-        same = cut_before(data, len(os.path.commonprefix([data, shown])))
+        same = cut_before(data, _agreeing(data, shown))
         span = Span(0, data[:same], 1)
         gap = gap_between(span, None, self._totals)
-        facts = Facts(
-            kept=kept, access=access, language=language, totals=self._totals, gap=gap, chars=len(data)
-        )  # fmt: skip
+        facts = Facts(kept=kept, access=access, language=language, totals=self._totals, gap=gap, chars=len(data))
         parts = [Part(readable(span.data), span=span)] if same else []
         rest = readable(shown[same:])
         return Composition(f"{where(facts)}\n", (*parts, Part(rest, gap=gap)))
@@ -89,3 +86,15 @@ class CustomSelector:
 
     def mark(self, gap: Gap, words: str) -> str | None:
         return None
+
+
+def _agreeing(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their start."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -124,7 +124,9 @@ def _toollevel(facts: Facts) -> Page:
         f"{facts.omitted_chars} characters, {facts.omitted_lines} lines omitted",
         f"省略 {facts.omitted_chars} 个字符、{facts.omitted_lines} 行",
     )
-    return Page("", shortest_within(200, [f"\n\n[… {counted}]\n{words(facts)}\n\n" for words in (where, where_briefly)]))
+    return Page(
+        "", shortest_within(200, [f"\n\n[… {counted}]\n{words(facts)}\n\n" for words in (where, where_briefly)])
+    )
 
 
 def _buffered(facts: Facts) -> Page:

@@ -96,7 +96,9 @@ class WholeLinesSelector:
         if head:
             # The span brings the line end that parts it from the blank line, when the source has one there.
             joint = "\n" if readable(span.data).endswith("\n") and len(span.data) > preview.bytes else "\n\n"
-            return Composition("", (Part(readable(span.data), span=span), Part(f"{joint}{marker}\n\n{where(facts)}", gap=gap)))
+            return Composition(
+                "", (Part(readable(span.data), span=span), Part(f"{joint}{marker}\n\n{where(facts)}", gap=gap))
+            )
         return Composition("", (Part(f"{marker}\n\n{where(facts)}\n\n", gap=gap), Part(readable(span.data), span=span)))
 
     def _preview(self) -> _Preview:
@@ -135,7 +137,9 @@ class WholeLinesSelector:
         size = min(LONG_LINE_BYTES, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
         first, last = held.first(size), held.last(size)
         gap = gap_between(first, last, held.totals)
-        words = facts.say("No whole line fits; the start and the end of the output:", "没有一行能完整显示；输出的开头与结尾：")
+        words = facts.say(
+            "No whole line fits; the start and the end of the output:", "没有一行能完整显示；输出的开头与结尾："
+        )
         opening = f"\n\n{marker}\n\n" if self._direction == "head" else f"{marker}\n\n"
         facts_of_ends = where(_with_gap(facts, gap))
         between = f"\n{mark(gap, '', language=language)}\n" if gap else ""

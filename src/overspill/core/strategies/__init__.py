@@ -7,11 +7,18 @@ from collections.abc import Callable
 from overspill.core.ports import Strategy
 from overspill.core.strategies.auto import Auto
 from overspill.core.strategies.ends import Ends, head, tail
+from overspill.core.strategies.summarise import Summarise
 from overspill.errors import PolicyError
 
-__all__ = ["STRATEGIES", "Auto", "Ends", "head", "named", "tail"]
+__all__ = ["STRATEGIES", "Auto", "Ends", "Summarise", "head", "named", "tail"]
 
-STRATEGIES: dict[str, Callable[[], Strategy]] = {"auto": Auto, "ends": Ends, "head": head, "tail": tail}
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "auto": Auto,
+    "ends": Ends,
+    "head": head,
+    "tail": tail,
+    "summarize": Summarise,
+}
 
 
 def named(name: str, *, setting: str = "strategy") -> Strategy:

@@ -1,0 +1,199 @@
+"""How ``auto`` reads an output: evidence is collected while it flows, then weighed line by line.
+
+Guarantees one pass in memory that does not grow with the output; verbatim spans only; the same choice for the same
+bytes and call. Leaves the fit to the renderer, and forms with a structure of their own to the views, beside which the
+salience of single lines always has a say.
+"""
+
+from __future__ import annotations
+
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.ports import Excerpt, Selection, Selector
+from overspill.core.strategies import recognise
+from overspill.core.strategies.auto import Auto
+from overspill.core.strategies.salience import features, model, question, selection, severity, shapes, units
+from overspill.core.strategies.salience.contents import Contents
+from overspill.core.strategies.salience.pool import Pool
+
+HEADLINE_CHARS = 120
+ROOM_BYTES_PER_TOKEN = 3.2
+PATIENCE = 40
+"""Units in a row that don't fit, after which nobody else is asked."""
+
+
+class AutoSelector:
+    """Collects the evidence while the output flows."""
+
+    def __init__(self, room: Budget, call: Call, strategy: Auto) -> None:
+        self._room, self._call, self._strategy = room, call, strategy
+        terms = question.terms(call.question) if "question" not in strategy.without else ()
+        self._asked = question.Asked(terms) if terms else None
+        self._pool = Pool(self._asked)
+        self._form: recognise.Form | None = None
+        self._view: Selector | None = None
+
+    def feed(self, block: Block) -> None:
+        if self._form is None:
+            self._form = recognise.form(block.data, self._call)
+            if self._form.view and "views" not in self._strategy.without:
+                self._view = self._form.view(self._room, self._call)
+        self._pool.feed(block)
+        if self._view is not None:
+            self._view.feed(block)
+
+    def finish(self, totals: Totals, call: Call) -> AutoSelection:
+        cut = units.cut(self._pool.stretches())
+        counts = None if self._pool.complete else self._pool.counts
+        evidence = features.gather(cut, counts, self._asked, call, totals)
+        weights = self._strategy.weights or model.learned()
+        tables = weights["hints" if self._asked else "plain"]
+        view = self._view.finish(totals, call) if self._view is not None else None
+        return AutoSelection(
+            evidence,
+            model.scores(evidence.columns, tables),
+            form=self._form or recognise.UNKNOWN,
+            view=view,
+            complete=self._pool.complete,
+            repeat=1.0 if "repeats" in self._strategy.without else 0.6,
+        )
+
+
+class AutoSelection:
+    """What was found: units in the order of their worth, and what a view made of the output's form."""
+
+    def __init__(
+        self,
+        evidence: features.Evidence,
+        scores: list[float],
+        *,
+        form: recognise.Form = recognise.UNKNOWN,
+        view: Selection | None = None,
+        complete: bool = True,
+        repeat: float = 0.6,
+    ) -> None:
+        self._evidence, self._scores, self._form, self._view = evidence, scores, form, view
+        self._repeat = repeat
+        self._costs = selection.token_costs(evidence.units.texts)
+        self._heads = shapes.heads(evidence.units.texts)
+        self._gaps = 0
+        self._ordered: list[int] = []
+        self._ordered_for = 0.0
+        cut = evidence.units
+        self._contents = Contents(
+            [
+                (cut.starts[index], cut.lines[index], severity.NAMES[level])
+                for index, level in enumerate(evidence.levels)
+                if level >= severity.WARN
+            ],
+            complete=complete,
+        )
+
+    @property
+    def kind(self) -> str:
+        return (self._view.kind if self._view else "") or self._form.name
+
+    @property
+    def headline(self) -> str:
+        best = None
+        for index, level in enumerate(self._evidence.levels):
+            if level >= severity.ERROR and (best is None or self._scores[index] > self._scores[best]):
+                best = index
+        if best is None:
+            return self._view.headline if self._view else ""
+        return f"line {self._evidence.units.lines[best]}: {_telling(self._evidence.units.texts[best])}"
+
+    def fill(self, excerpt: Excerpt) -> None:
+        chosen = self._chosen(excerpt)
+        if self._view is None:
+            self._fill_salient(excerpt, chosen)
+            return
+        if self._form.exclusive:
+            self._view.fill(excerpt)
+            return
+        if self._form.errors_share:
+            severe = [unit for unit in chosen if self._evidence.levels[unit] >= severity.ERROR]
+            self._fill_salient(excerpt, severe, leave=1 - self._form.errors_share)
+        self._view.fill(_Shared(excerpt, 1 - self._form.view_share))
+        self._fill_salient(excerpt, chosen)
+        self._view.fill(excerpt)
+
+    def _chosen(self, excerpt: Excerpt) -> list[int]:
+        room = excerpt.room
+        tokens = room.max_tokens or room.bytes_ceiling / ROOM_BYTES_PER_TOKEN
+        if room.max_bytes:
+            tokens = min(tokens, room.max_bytes / ROOM_BYTES_PER_TOKEN)
+        if tokens <= self._ordered_for:
+            return self._ordered
+        self._ordered_for = tokens * 1.2
+        chosen = selection.order(
+            self._scores,
+            self._costs,
+            self._evidence.units.joined,
+            self._evidence.coarse,
+            max_tokens=tokens * 1.5,
+            heads=self._heads,
+            repeat=self._repeat,
+        )
+        self._gaps = selection.stretches(chosen)
+        self._ordered = chosen
+        return chosen
+
+    def _fill_salient(self, excerpt: Excerpt, chosen: list[int], *, leave: float = 0.0) -> None:
+        cut = self._evidence.units
+        misses = 0
+        for index in chosen:
+            if excerpt.add(cut.span(index), leave=leave):
+                misses = 0
+                continue
+            misses += 1
+            if misses > PATIENCE:
+                break
+
+    def describe(self, gap: Gap) -> str:
+        if self._view is not None:
+            told = self._view.describe(gap)
+            if told:
+                return told
+        if gap.last_line - gap.first_line < 3:
+            return ""
+        contents = self._contents.describe(gap, listed=1 if self._gaps > 8 else 3)
+        return contents.split("; ")[0] if self._gaps > 8 else contents
+
+    def mark(self, gap: Gap, words: str) -> str | None:
+        return self._view.mark(gap, words) if self._view is not None else None
+
+
+def _telling(text: bytes) -> str:
+    """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
+    words = " ".join(text.decode("utf-8", "replace").split())
+    if len(words) <= HEADLINE_CHARS:
+        return words
+    worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
+    if worst is None or worst.at < HEADLINE_CHARS // 2:
+        return words[:HEADLINE_CHARS]
+    tail = text[worst.at :].decode("utf-8", "replace")
+    return " ".join(tail.split())[:HEADLINE_CHARS]
+
+
+class _Shared:
+    """An excerpt of which a part stays free for others."""
+
+    def __init__(self, excerpt: Excerpt, leave: float) -> None:
+        self._excerpt, self._leave = excerpt, leave
+
+    @property
+    def room(self) -> Budget:
+        return self._excerpt.room
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._excerpt.left - self._leave)
+
+    def add(self, *spans: Span, leave: float = 0.0) -> bool:
+        return self._excerpt.add(*spans, leave=max(leave, self._leave))
+
+    def add_ends(self, first: Span, last: Span | None = None, *, leave: float = 0.0) -> bool:
+        return self._excerpt.add_ends(first, last, leave=max(leave, self._leave))
+
+    def could_hold(self, *spans: Span, leave: float = 0.0) -> bool:
+        return self._excerpt.could_hold(*spans, leave=max(leave, self._leave))

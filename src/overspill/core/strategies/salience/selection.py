@@ -1,0 +1,139 @@
+"""Puts units in the order in which they should be shown: most worth for each token first.
+
+Guarantees a fixed order for the same scores, and that the front of the order serves any budget up to the one asked for.
+Leaves to others the exact fit: the renderer counts for real and skips what does not fit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from math import exp
+
+MARK_TOKENS = 14.0
+"""What the line that stands for a gap costs, about."""
+LEAST_NEW = 0.02
+"""However often it was said, this much of a unit's worth stays."""
+BLOCK_NEW = 0.6
+"""What stands by a unit that said something new goes on with it: it counts as new by at least this much."""
+BRIDGE_UNITS = 3
+"""No gap of more units than this is filled because its mark would cost more than it."""
+
+
+def token_costs(texts: Sequence[bytes]) -> list[float]:
+    """About how many tokens each text takes, without a tokenizer: letters run together, digits and signs do not."""
+    sample = b"".join(texts[:: max(1, len(texts) // 400)])[:65_536] or b" "
+    signs = len(sample) - len(sample.translate(None, b"0123456789{}[]()<>:;,.'\"`=+*/\\|_!@#$%^&~?"))
+    blanks = sample.count(b"  ")
+    share = signs / len(sample)
+    per_byte = 0.17 + 0.42 * share - 0.12 * blanks / len(sample)
+    return [1.0 + len(text) * per_byte for text in texts]
+
+
+def order(
+    scores: Sequence[float],
+    costs: Sequence[float],
+    joined: Sequence[bool],
+    forms: Sequence[Sequence[bytes]],
+    *,
+    max_tokens: float,
+    heads: Sequence[int] = (),
+    repeat: float = 0.6,
+) -> list[int]:
+    """Indices of the units worth showing, best first, until about ``max_tokens`` are spent.
+
+    ``forms`` are the telling words of each unit: what has been said already is worth ``repeat`` of it the next time.
+    ``heads`` are the units that name the section of each one (-1: none): one that says something new makes its own new.
+    """
+    size = len(scores)
+    if not size:
+        return []
+    top = max(scores)
+    worth = [exp(score - top) for score in scores]
+    taken = bytearray(size)
+    kept: list[int] = []
+    said: dict[bytes, float] = {}
+    fresh = bytearray(size)
+
+    def bridge(index: int, step: int) -> tuple[float, int]:
+        """What joins this unit to a kept one on that side, if that is cheaper than a mark; whether that one was new."""
+        spent, at = 0.0, index
+        for _ in range(BRIDGE_UNITS):
+            if not (0 <= at + step < size and joined[at if step < 0 else at + 1]):
+                break
+            at += step
+            if taken[at]:
+                return spent, fresh[at]
+            spent += costs[at]
+            if spent >= MARK_TOKENS:
+                break
+        return MARK_TOKENS, 0
+
+    def weighed(index: int) -> tuple[float, float]:
+        """Worth per token, and how much of the unit is new."""
+        left, new_left = bridge(index, -1)
+        right, new_right = bridge(index, 1)
+        words = forms[index]
+        new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
+        worthy = max(LEAST_NEW, new)
+        if worthy < BLOCK_NEW and (new_left or new_right or fresh[index]):
+            worthy = BLOCK_NEW
+        return worth[index] * worthy / max(costs[index] + left + right - MARK_TOKENS, 0.5 * costs[index]), new
+
+    # only the promising ones compete: the rest can come in as neighbours
+    promise = [value / (cost + MARK_TOKENS) for value, cost in zip(worth, costs, strict=True)]
+    ranked = sorted(range(size), key=lambda index: (-promise[index], index))[: 100 + int(max_tokens) // 2]
+    heap = [(-promise[index], index) for index in ranked]
+    spent = 0.0
+    while heap and spent < max_tokens:
+        negative, index = heapq.heappop(heap)
+        if taken[index]:
+            continue
+        now, new = weighed(index)
+        if now < -negative * 0.999:
+            heapq.heappush(heap, (-now, index))
+            continue
+        chosen = [index, *_bridges(index, joined, taken, costs)]
+        for unit in chosen:
+            taken[unit] = 1
+            kept.append(unit)
+            spent += costs[unit]
+            for word in forms[unit] or (b"",):
+                said[word] = said.get(word, 1.0) * repeat
+        fresh[index] = new >= BLOCK_NEW
+        head = heads[index] if heads and fresh[index] else -1
+        if head >= 0 and not taken[head]:
+            fresh[head] = 1
+            heapq.heappush(heap, (-weighed(head)[0], head))
+        first, last = min(chosen), max(chosen)
+        if not (first and joined[first] and taken[first - 1]) and not (
+            last + 1 < size and joined[last + 1] and taken[last + 1]
+        ):
+            spent += MARK_TOKENS
+        for near in (*range(first - BRIDGE_UNITS, first), *range(last + 1, last + 1 + BRIDGE_UNITS)):
+            if 0 <= near < size and not taken[near]:
+                heapq.heappush(heap, (-weighed(near)[0], near))
+    return kept
+
+
+def _bridges(index: int, joined: Sequence[bool], taken: bytearray, costs: Sequence[float]) -> list[int]:
+    """The units between this one and a kept one close by, where they cost no more than the mark for their gap would."""
+    bridges: list[int] = []
+    size = len(costs)
+    for step in (-1, 1):
+        gap: list[int] = []
+        at = index + step
+        while 0 <= at < size and len(gap) < BRIDGE_UNITS and joined[max(at, at - step)]:
+            if taken[at]:
+                if sum(costs[unit] for unit in gap) <= MARK_TOKENS:
+                    bridges += gap
+                break
+            gap.append(at)
+            at += step
+    return bridges
+
+
+def stretches(indices: Sequence[int]) -> int:
+    """In how many runs of neighbours the indices come."""
+    ordered = sorted(indices)
+    return sum(1 for before, index in zip([-2, *ordered], ordered, strict=False) if index != before + 1)

@@ -1,0 +1,89 @@
+"""What the form of a line says by itself: how it begins, how it is indented, what it is made of.
+
+Guarantees answers that depend on one line's bytes only, so that lines of one fine key share them.
+Leaves to others where the line stands and how often.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_HEADING = re.compile(
+    rb"^\s*(?:(?:[=*#~_>-]+|\xe2\x97\x8f|\xe2\x9c\x96|\xe2\x80\xa2)\s*\S|[A-Z][A-Z0-9 _/-]{3,}\b:?\s*$|"
+    rb"[\w][\w .()/-]{1,60}:\s*$|\x1b\[1m)"
+)
+_RULER = re.compile(rb"^\s*[=*#~_+|-]{4,}\s*$")
+_LEAD = re.compile(
+    rb"\s*(E {2}|> {2}|>|\+\+\+|\+|---|-|@@|\||\^|~|=+|\*+|#|at |File |Caused|\.\.\. |\d+\)|[A-Z]+:|[a-z]+:|\[|<|\$)"
+)
+_LEADS = {
+    lead: number
+    for number, lead in enumerate(
+        (b"E  ", b">  ", b">", b"+++", b"+", b"---", b"-", b"@@", b"|"
+            b"", b"^", b"~", b"#", b"at ", b"File ", b"Caused", b"... ", b"[",
+         b"<", b"$"), 2)
+}  # fmt: skip
+_STARTS = (
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz", b"0123456789", b"[", b"(", b"<", b"{}", b"#", b"=",
+    b"+", b"-", b"*", b"|", b">", b'"', b"'`", b"@", b"/.~", b"\x1b",
+)  # fmt: skip
+_START = {char: number for number, chars in enumerate(_STARTS, 1) for char in chars}
+_HEAD = re.compile(
+    rb"(?:[=_*#-]{3,} +\S.*|(?:ERROR|FAIL|FAILED|FAILURE)\b.*|\s*(?:\xe2\x97\x8f|\xe2\x9c\x95) .*|\s*--- FAIL.*|"
+    rb"\d+\) .*|"
+    rb"\[.{10,40}\] ERROR.*|thread '.*|\".*\" prio=.*|goroutine \d.*)"
+)
+HEAD_REACH = 60
+_MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
+
+
+def heads(texts: Sequence[bytes]) -> list[int]:
+    """For each unit the one that names its section (-1: none near): the test that failed, the thread that stopped."""
+    found, head = [], -1
+    for index, text in enumerate(texts):
+        starts = text[:1] not in b" \t\n" or text.lstrip()[:3] in _MARKED
+        if starts and _HEAD.match(text):
+            head = index
+        found.append(head if head >= 0 and head < index <= head + HEAD_REACH else -1)
+    return found
+
+
+_DIGITS = b"0123456789"
+_SIGNS = b"{}[]()<>:;,.'\"`=+-*/\\|_!@#$%^&~?"
+
+
+class Shape(NamedTuple):
+    """Small numbers, one for each question asked of the form alone."""
+
+    length: int
+    indent: int
+    first_char: int
+    lead: int
+    heading: int
+    """1: reads like a heading; 4: is a ruler."""
+    digits: int
+    symbols: int
+    indented: int
+    blank: int
+
+
+def shape(text: bytes) -> Shape:
+    stripped = text.lstrip()
+    size = max(1, len(text))
+    indent = len(text) - len(stripped)
+    length = len(stripped)
+    lead = _LEAD.match(text)
+    ruler = _RULER.match(text) is not None
+    return Shape(
+        length=min(15, length // 12) if length < 192 else 16,
+        indent=min(6, (indent + 1) // 2) if length else 7,
+        first_char=_START.get(stripped[0], 0) if stripped else 31,
+        lead=_LEADS.get(lead.group(1), 1) if lead else 0,
+        heading=(_HEADING.match(text) is not None) + 4 * ruler,
+        digits=min(7, 16 * (len(text) - len(text.translate(None, _DIGITS))) // size),
+        symbols=min(7, 16 * (len(text) - len(text.translate(None, _SIGNS))) // size),
+        indented=int(indent > 0),
+        blank=int(not stripped),
+    )

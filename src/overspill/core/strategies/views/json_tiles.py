@@ -1,0 +1,231 @@
+"""Takes runs of JSON apart into tiles: what can be shown or left out while the document stays valid.
+
+A box (object, array, long string) opens and closes by a tile of its own; its parts lie between.
+Tiles are verbatim and lie end to end; a tile includes the comma and line end that follow it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as with_default
+
+from overspill.core.model import Span
+from overspill.core.strategies.views.json_scan import CONTAINER, STRING, Frame, Run
+from overspill.core.strategies.views.query_terms import Query
+
+OPENED_BYTES = 300
+"""A container of at most this size is shown whole or not at all."""
+CHUNKED_BYTES = 360
+"""A string longer than this is shown in parts."""
+
+LONG_BYTES = 1_500
+"""Of a longer string only the beginning and what speaks to the question can be shown."""
+
+_SKIP = rb'[^\[\]{},"]*+'
+_MEMBER = re.compile(
+    _SKIP + rb"(?:(?:" + STRING + rb"|" + CONTAINER + rb")" + _SKIP + rb")*+(?:,[ \t\r]*\n?|\Z)", re.DOTALL
+)
+_KEY = re.compile(rb"\s*(" + STRING + rb")\s*:\s*", re.DOTALL)
+_CHARACTER = (
+    rb"(?>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|\\."
+    rb"|[^\\\x80-\xff]|[\xc0-\xff][\x80-\xbf]*|[\x80-\xbf])"
+)
+_CHUNK = re.compile(rb"%b{60,200}?(?:\\n|(?<=[ ,;>]))|%b{1,200}" % (_CHARACTER, _CHARACTER), re.DOTALL)
+_BLANKS = re.compile(rb"[ \t\r]*\n?")
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """A container that is shown by its ends and some of its parts."""
+
+    parent: Box | None
+    kind: str
+    """``{``, ``[``, ``"`` for a long string, empty for the root."""
+    name: str
+    """Its key, or ``[3]`` for an element."""
+    field: str
+    depth: int
+    index: int
+    opening: Span | None
+    closing: Span | None
+    members: int
+    parts: list[Tile] = with_default(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """How JMESPath calls it."""
+        names: list[str] = []
+        box: Box | None = self
+        while box is not None and box.parent is not None:
+            if box.name:
+                names.append(box.name)
+            box = box.parent
+        return join_path(reversed(names))
+
+
+@dataclass(slots=True, eq=False)
+class Tile:
+    """A part of a box that is shown whole: a member, an element, a piece of a string."""
+
+    box: Box
+    index: int
+    span: Span
+    key: str
+    value: bytes
+    field: str
+    said: dict[int, float] = with_default(default_factory=dict)
+    """How strongly the question's terms speak in it."""
+    heard: dict[int, float] = with_default(default_factory=dict)
+    """The same for what stands around it."""
+    static: float = 0.0
+    usual: bool = False
+    """Holds what most of its kind hold."""
+    lent: float = 0.0
+    """What it is worth as a companion of an odd one."""
+
+
+def join_path(names: Iterator[str] | list[str]) -> str:
+    path = ""
+    for name in names:
+        if name.startswith("[") and name.endswith("]"):
+            path += name
+        else:
+            plain = re.fullmatch(r"[A-Za-z_]\w*", name)
+            path += ("." if path else "") + (name if plain else '"' + name.replace('"', '\\"') + '"')
+    return path
+
+
+def key_of(raw: bytes) -> str:
+    """A key as people read it."""
+    text = raw[1:-1].decode("utf-8", "replace")
+    if "\\" in text:
+        import json
+
+        try:
+            return str(json.loads(f'"{text}"'))
+        except ValueError:
+            return text
+    return text
+
+
+class Tiles:
+    """The boxes and tiles of some runs of one document."""
+
+    def __init__(self, root: Frame, query: Query) -> None:
+        self._query = query
+        self._boxes: dict[int, Box] = {}
+        self.root = Box(None, "", "", "", 0, 0, None, None, root.members)
+        self._boxes[id(root)] = self.root
+        self.all: list[Tile] = []
+
+    def box_of(self, frame: Frame) -> Box:
+        box = self._boxes.get(id(frame))
+        if box is None:
+            assert frame.parent is not None
+            parent = self.box_of(frame.parent)
+            key = _KEY.match(frame.opening) if parent.kind == "{" else None
+            name = key_of(key.group(1)) if key else ("" if parent.kind == "" else f"[{frame.index}]")
+            if parent is self.root and parent.members > 1:
+                name = ""
+            opening = Span(frame.start, frame.opening, frame.line, frame.column)
+            closing = Span(frame.closing_start, frame.closing, *frame.closing_place) if frame.closing else None
+            box = Box(
+                parent, frame.kind, name, key_of(key.group(1)) if key else parent.field, frame.depth, frame.index,
+                opening, closing, frame.members,
+            )  # fmt: skip
+            self._boxes[id(frame)] = box
+        return box
+
+    def add(self, run: Run) -> None:
+        """Takes one run apart."""
+        box = self.box_of(run.frame)
+        span = Span(run.start, run.data, run.line, run.column)
+        if run.tail:
+            self._long_string(box, run, span)
+        else:
+            self._members(box, span, run.first)
+
+    def _members(self, box: Box, span: Span, first: int) -> None:
+        at, index = 0, first
+        data = span.data
+        while at < len(data):
+            match = _MEMBER.match(data, at)
+            end = match.end() if match and match.end() > at else len(data)
+            if end < len(data) and not data[end:].strip():
+                end = len(data)
+            self._member(box, span.part(at, end), index)
+            at, index = end, index + 1
+
+    def _member(self, box: Box, span: Span, index: int) -> None:
+        data = span.data
+        key = _KEY.match(data) if box.kind == "{" else None
+        name = key_of(key.group(1)) if key else ""
+        start = key.end() if key else len(data) - len(data.lstrip())
+        value = data[start:].rstrip().removesuffix(b",").rstrip()
+        field_name = name or box.field
+        if value[:1] in (b"{", b"[") and len(value) > OPENED_BYTES and value[-1:] in b"}]":
+            self._box(box, span, index, name, start, len(value))
+        elif value[:1] == b'"' and len(value) > CHUNKED_BYTES and value[-1:] == b'"':
+            self._string(box, span, index, name, start, start + len(value) - 1)
+        else:
+            tile = Tile(box, index, span, name, value, field_name)
+            box.parts.append(tile)
+            self.all.append(tile)
+
+    def _box(self, parent: Box, span: Span, index: int, name: str, start: int, size: int) -> None:
+        data = span.data
+        blanks = _BLANKS.match(data, start + 1)
+        opening_end = blanks.end() if blanks else start + 1
+        close = start + size - 1
+        begin = close
+        while begin > opening_end and data[begin - 1] in b" \t":
+            begin -= 1
+        if begin > opening_end and data[begin - 1] != 0x0A:
+            begin = close
+        box = Box(
+            parent, chr(data[start]), name or f"[{index}]", name or parent.field, parent.depth + 1, index,
+            span.part(0, opening_end), span.part(begin, len(data)), 0,
+        )  # fmt: skip
+        self._members(box, span.part(opening_end, begin), 0)
+        box.members = 1 + max((part.index for part in box.parts), default=-1)
+        for inner in self._inner_of(box):
+            box.members = max(box.members, inner.index + 1)
+
+    def _inner_of(self, box: Box) -> list[Box]:
+        return [tile.box for tile in self.all[-200:] if tile.box.parent is box]
+
+    def _string(self, parent: Box, span: Span, index: int, name: str, start: int, close: int) -> None:
+        data = span.data
+        box = Box(
+            parent, '"', name or f"[{index}]", name or parent.field, parent.depth + 1, index,
+            span.part(0, start + 1), span.part(close, len(data)), close - start - 1,
+        )  # fmt: skip
+        self._chunks(box, span, start + 1, close, 0)
+
+    def _chunks(self, box: Box, span: Span, start: int, close: int, done: int) -> None:
+        """The beginning of a string, and what stands around the question's terms."""
+        hits = [at for at, _ in self._query.hits(span.data[start:close])][:40] if close - start > LONG_BYTES else []
+        wanted = [(0, LONG_BYTES), *((at - 200, at + 300) for at in hits)]
+        at = start
+        while at < close:
+            match = _CHUNK.match(span.data, at, close)
+            end = match.end() if match and match.end() > at else close
+            if any(low < end - start and at - start < high for low, high in wanted):
+                tile = Tile(box, done + at - start, span.part(at, end), "", span.data[at:end], box.field)
+                box.parts.append(tile)
+                self.all.append(tile)
+            at = end
+
+    def _long_string(self, parent: Box, run: Run, head: Span) -> None:
+        key = _KEY.match(head.data) if parent.kind == "{" else None
+        start = head.data.find(b'"', key.end() if key else 0)
+        name = key_of(key.group(1)) if key else ""
+        tail_start = run.start + run.whole_bytes - len(run.tail)
+        tail = Span(tail_start, run.tail, run.line, run.column + tail_start - run.start)
+        box = Box(
+            parent, '"', name or f"[{run.first}]", name or parent.field, parent.depth + 1, run.first,
+            head.part(0, start + 1), tail, tail_start - run.start - start - 1,
+        )  # fmt: skip
+        self._chunks(box, head, start + 1, len(head.data), 0)

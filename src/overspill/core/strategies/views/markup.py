@@ -1,0 +1,146 @@
+"""HTML, XML and Markdown, and texts with underlined headings: the outline, and the passages that answer.
+
+In HTML and XML what a reader of the page would see counts; hits inside tags, scripts and
+styles count little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.strategies.views import passages as P
+from overspill.core.strategies.views.passages import (
+    Found,
+    Passages,
+    ViewSelection,
+    interleave,
+    names_within,
+    room_bytes,
+)
+from overspill.core.strategies.views.query_terms import query_for
+
+_HTML_MARK = re.compile(
+    rb"<(?:h(?P<level>[1-6])\b|(?P<title>title)\b|(?P<term>dt)\b|(?P<caption>caption|figcaption|summary|legend)\b)",
+    re.IGNORECASE,
+)
+_MARKDOWN_MARK = re.compile(
+    rb"^(?:(?P<hashes>#{1,6})[ \t]+\S[^\n]*|(?P<under>\S[^\n]{0,150})\r?\n(?P<rule>={3,}|-{3,}|~{3,}|\*{3,})[ \t]*\r?$"
+    rb"|<h(?P<html>[1-6])\b[^\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_TAG = re.compile(r"<[^<>]*>|&#?\w+;")
+_TAGS = re.compile(rb"</?[A-Za-z!?][^<>\n]{0,200}>")
+_BLOCK_TAGS = re.compile(rb"</(?:p|div|li|td|span|dd|section|item|entry)>|<(?:meta|link|br|td|\w+:\w+)\b")
+_RAW = re.compile(rb"<(?:script|style|svg)\b", re.IGNORECASE)
+_RAW_END = re.compile(rb"</(?:script|style|svg)\s*>", re.IGNORECASE)
+
+
+def sniff(sample: bytes, call: Call) -> float:
+    """By a document's first tag, or the number of tags; Markdown by its headings, lists and fences."""
+    head = sample[:2_000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if head.startswith((b"<!doctype", b"<html", b"<?xml", b"<rss", b"<feed", b"<svg")):
+        return 0.95
+    tags = len(_TAGS.findall(sample))
+    if head.startswith(b"<") and tags * 60 > len(sample):
+        return 0.8
+    lines = [line for line in sample.split(b"\n") if line.strip()]
+    if len(lines) < 5:
+        return 0.0
+    headings = len(_MARKDOWN_MARK.findall(sample))
+    marked = sum(line.lstrip().startswith((b"* ", b"- ", b"> ", b"```", b"|", b"1. ", b"<h")) for line in lines)
+    hashes = sum(line.startswith(b"#") and not line.startswith((b"# ", b"## ", b"### ", b"####")) for line in lines)
+    named = bool(re.search(r"\.(?:md|markdown|rst|adoc|txt|html?|xml)\b|README|NOTES|CHANGE", call.command))
+    if headings >= 2 and not hashes > headings and (marked > 0.12 * len(lines) or named):
+        return 0.75 if named or marked > 0.3 * len(lines) else 0.6
+    return 0.0
+
+
+def _html_marks(block: Block) -> Iterator[Found]:
+    data = block.data
+    last = -1
+    for match in _HTML_MARK.finditer(data):
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        if start == last or (start == 0 and block.column):
+            continue
+        last = start
+        end = data.find(b"\n", match.start())
+        text = data[match.start() : min(match.start() + 400, end if end >= 0 else len(data))].decode("utf-8", "replace")
+        label = " ".join(_TAG.sub(" ", text).split())[:120]
+        kind = match.lastgroup
+        if kind == "level":
+            level = int(match.group("level"))
+            yield start, 0.9 - 0.08 * level, level, label
+        elif kind == "term":
+            yield start, 0.2, 7, label + " " + text[:120]
+        else:
+            yield start, 0.95 if kind == "title" else 0.3, 0, label
+
+
+def _markdown_marks(block: Block) -> Iterator[Found]:
+    data = block.data
+    for match in _MARKDOWN_MARK.finditer(data):
+        if match.start() == 0 and block.column:
+            continue
+        label = match.group().split(b"\n")[0].strip().decode("utf-8", "replace")
+        if match.group("hashes"):
+            level = len(match.group("hashes"))
+        elif match.group("html"):
+            level, label = int(match.group("html")), _TAG.sub("", label)
+        else:
+            rule = match.group("rule")[:1]
+            level = 1 if rule == b"=" else 2
+            if not any(ch.isalpha() for ch in label):
+                continue
+        yield match.start(), 0.9 - 0.1 * level, level, label.lstrip("# ")[:120]
+
+
+def _in_tag(data: bytes, at: int) -> bool:
+    low = max(0, at - 300)
+    return data.rfind(b"<", low, at) > data.rfind(b">", low, at)
+
+
+class MarkupView:
+    """One page or document."""
+
+    def __init__(self, room: Budget, call: Call) -> None:
+        self._room = room
+        self._query = query_for(call.question)
+        self._passages: Passages | None = None
+        self._html = False
+
+    def feed(self, block: Block) -> None:
+        if self._passages is None:
+            sample = block.data[:40_000]
+            self._html = len(_BLOCK_TAGS.findall(sample)) * 300 > len(sample)
+            self._passages = Passages(
+                self._room,
+                self._query,
+                landmarks=_html_marks if self._html else _markdown_marks,
+                counts_hit=(lambda data, at: not _in_tag(data, at)) if self._html else None,
+            )
+        self._passages.feed(block)
+
+    def finish(self, totals: Totals, call: Call) -> ViewSelection:
+        passages = self._passages
+        if passages is None:
+            return ViewSelection("markup", "", lambda room: ())
+
+        def ranked(room: Budget) -> Iterable[Span]:
+            size = room_bytes(room)
+            return interleave(
+                (0.05, passages.edges(min(300, size // 16), 0)),
+                (P.ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
+                (1 - P.ASKED_SHARE if self._query else 0.9, passages.outline()),
+            )
+
+        title = next((mark.label for mark in passages.landmarks if mark.label), "")
+        return ViewSelection("HTML" if self._html else "document", title[:100], ranked, self._describe)
+
+    def _describe(self, gap: Gap) -> str:
+        assert self._passages is not None
+        inside = [mark for mark in names_within(self._passages.landmarks, gap, most=30) if 0 < mark.level < 7]
+        best = sorted(sorted(inside, key=lambda mark: (mark.level, mark.start))[:3], key=lambda mark: mark.start)
+        words = ", ".join(f"“{mark.label[:40]}” {mark.line}" for mark in best)
+        return words + (", …" if len(inside) > len(best) else "")

@@ -1,0 +1,232 @@
+"""What ``auto`` keeps: the promises a reader relies on, on the final text."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from overspill.core.capture import Capture, Cut
+from overspill.core.model import Bounded, Budget, Call
+from overspill.core.notice import Kept
+from overspill.core.policy import Policy
+from overspill.core.render import render
+from overspill.core.strategies.auto import Auto
+
+
+def shown(data: bytes, tokens: int = 500, call: Call | None = None, chunk: int = 0) -> Bounded:
+    policy = Policy(budget=Budget(max_tokens=tokens), strategy=Auto())
+    capture = Capture(policy, call or Call())
+    for at in range(0, len(data), chunk or len(data)):
+        capture.feed(data[at : at + (chunk or len(data))])
+    result = capture.finish()
+    assert isinstance(result, Cut)
+    assert result.fault is None, result.fault
+    return render(result, Kept("ovs_test000000"), policy)
+
+
+def ordinary(lines: int) -> list[bytes]:
+    return [
+        b"2024-05-01 12:%02d:%02d INFO worker-%d handled request %d in %d ms\n"
+        % (n // 60 % 60, n % 60, n % 7, n * 7919 % 10007, n % 83)
+        for n in range(lines)
+    ]
+
+
+def test_the_error_in_the_middle_is_kept() -> None:
+    lines = ordinary(4000)
+    lines[1987] = b"2024-05-01 12:33:07 ERROR storage: checksum mismatch in segment 9\n"
+    assert "checksum mismatch in segment 9" in shown(b"".join(lines), 300).text
+
+
+def test_repeats_do_not_crowd_out_the_one_fatal() -> None:
+    lines = ordinary(3000)
+    for n in range(200, 2900, 18):
+        lines[n] = b"2024-05-01 12:00:00 ERROR pool: connection %d timed out\n" % n
+    lines[1500] = b"2024-05-01 12:00:00 FATAL journal: the volume is gone\n"
+    text = shown(b"".join(lines), 400).text
+    assert "the volume is gone" in text
+    assert "timed out" in text
+
+
+def test_each_kind_of_error_is_shown() -> None:
+    lines = ordinary(3000)
+    kinds = [b"disk quota exceeded", b"certificate rejected", b"schema drifted", b"lease was lost", b"peer unreachable"]
+    for n, kind in enumerate(kinds):
+        for again in range(40):
+            lines[300 + 500 * n + again] = b"2024-05-01 12:00:00 ERROR mod%d: %s (%d)\n" % (n, kind, again)
+    text = shown(b"".join(lines), 700).text
+    assert [kind for kind in kinds if kind.decode() not in text] == []
+
+
+def test_a_trace_keeps_its_message_and_the_frame_that_raised() -> None:
+    trace = (
+        b"Traceback (most recent call last):\n"
+        b'  File "/usr/lib/python3/dist-packages/runner.py", line 8, in run\n    call()\n'
+        b'  File "/app/orders/billing.py", line 41, in charge\n    total = price * rate\n'
+        b"TypeError: unsupported operand type(s) for *: 'str' and 'Rate'\n"
+    )
+    text = shown(b"".join(ordinary(1500)) + trace + b"".join(ordinary(1500)), 500).text
+    assert "unsupported operand type(s)" in text
+    assert "/app/orders/billing.py" in text
+
+
+def test_what_was_asked_is_found() -> None:
+    lines = ordinary(3000)
+    lines[2222] = b"2024-05-01 12:00:00 INFO ledger: rate for tenant heliotrope set to 4.25\n"
+    data = b"".join(lines)
+    text = shown(data, 400, Call(question="What rate does the tenant heliotrope have?")).text
+    assert "heliotrope set to 4.25" in text
+
+
+def test_a_window_of_an_endless_line_is_found() -> None:
+    data = b"abc=1&def=2&" * 60_000 + b"FATAL: the token heliotrope expired; " + b"ghi=3&jkl=4&" * 60_000
+    assert "the token heliotrope expired" in shown(data, 400).text
+
+
+def test_an_error_in_a_table_is_kept() -> None:
+    rows = [b"id,name,state,ms\n", *(b"%d,job%d,done,%d\n" % (n, n, n * 37 % 101) for n in range(3000))]
+    rows.insert(1700, b"ERROR: the export stopped: disk quota exceeded\n")
+    assert "disk quota exceeded" in shown(b"".join(rows), 500).text
+
+
+def test_headline_is_a_line_of_the_source() -> None:
+    lines = ordinary(3000)
+    lines[700] = b"2024-05-01 12:00:00 ERROR   storage:  checksum mismatch\n"
+    bounded = shown(b"".join(lines), 400)
+    found = re.fullmatch(r"line (\d+): (.*)", bounded.headline)
+    assert found
+    assert " ".join(lines[int(found[1]) - 1].decode().split()).startswith(found[2])
+
+
+def test_gaps_tell_the_errors_they_hold() -> None:
+    lines = ordinary(3000)
+    errors = list(range(400, 2600, 25))
+    for n in errors:
+        lines[n - 1] = b"2024-05-01 12:00:00 ERROR pool: connection timed out after 30 s\n"
+    bounded = shown(b"".join(lines), 400)
+    told = 0
+    for part in bounded.parts:
+        if part.gap:
+            inside = [n for n in errors if part.gap.first_line <= n <= part.gap.last_line]
+            found = re.search(r"(\d+) errors: (\d+)", part.text)
+            if found:
+                told += 1
+                assert int(found[1]) == len(inside)
+                assert int(found[2]) == inside[0]
+    assert told
+
+
+def test_passed_tests_named_after_errors_are_no_findings() -> None:
+    passed = b"".join(b"test_error_case_%d (suite.ErrorTests) ... ok\n" % n for n in range(2000))
+    failed = (
+        b"FAIL: test_totals (suite.Books)\nAssertionError: 3 != 4\n\nRan 2001 tests in 3.1s\n\nFAILED (failures=1)\n"
+    )
+    bounded = shown(passed + failed, 300)
+    assert "AssertionError: 3 != 4" in bounded.text
+    assert "FAILED (failures=1)" in bounded.text
+    assert "... ok" not in bounded.headline
+
+
+@pytest.mark.parametrize("chunk", [7_001, 131_072, 1_000_003])
+def test_chunks_are_invisible_on_a_long_stream(chunk: int) -> None:
+    lines = ordinary(60_000)
+    lines[31_000] = b"2024-05-01 12:00:00 FATAL journal: the volume is gone\n"
+    data = b"".join(lines)
+    whole = shown(data, 500)
+    assert "the volume is gone" in whole.text
+    assert shown(data, 500, chunk=chunk).text == whole.text
+
+
+def test_memory_does_not_grow_with_the_output() -> None:
+    def peak(times: int) -> int:
+        capture = Capture(Policy(budget=Budget(max_tokens=500), strategy=Auto()))
+        block = b"".join(ordinary(4_000))
+        tracemalloc.start()
+        try:
+            for number in range(times):
+                capture.feed(block.replace(b"worker", b"w%d" % number))
+            capture.finish()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(60) < peak(20) * 1.4
+
+
+SCRIPT = """
+import hashlib, sys
+sys.path.insert(0, {tests!r})
+from core.strategies.test_auto import shown, ordinary
+lines = ordinary(40_000)
+for n in range(100, 39_000, 331):
+    lines[n] = b"2024-05-01 ERROR mod%d: thing %d failed\\n" % (n % 13, n)
+print(hashlib.sha256(shown(b"".join(lines), 900).text.encode()).hexdigest())
+"""
+
+
+def test_the_same_in_every_process() -> None:
+    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    seen = set()
+    for seed in ("0", "1", "77"):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT.format(tests=tests)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        seen.add(done.stdout)
+    assert len(seen) == 1
+
+
+SAMPLES = (
+    b'{"items": [' + b", ".join(b'{"id": %d, "state": "ok", "note": "n%d"}' % (n, n) for n in range(400)) + b"]}\n",
+    b"id,name,ms\n" + b"".join(b"%d,n%d,%d\n" % (n, n, n * 31 % 97) for n in range(600)),
+    b"diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ def f():\n a\n-b\n+c\n" * 60,
+    b"<html><body><h1>Title</h1>" + b"<p>Some <b>words</b> here.</p>\n" * 300 + b"</body></html>\n",
+    b"# Title\n\n## Part\n\nSome text.\n\n```\ncode\n```\n" * 80,
+    b"src/a.py:12:def f(x):\nsrc/b/c.py:7:    raise ValueError\n" * 100,
+    b"-rw-r--r-- 1 u g 120 Nov 18 19:19 a.py\ntests/x:\ntotal 8\n" * 80,
+    b"def f(x):\n    return x\n\n\nclass A:\n    pass\n\n" * 100,
+    b"".join(ordinary(300)),
+    b"=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.01s)\n    a_test.go:3: no\n" * 60,
+    b" 10%\r 20%\r 30%\rdone\n" * 200,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_mutated_forms_stay_within_the_contract(data: st.DataObject) -> None:
+    parts = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        sample = data.draw(st.sampled_from(SAMPLES))
+        first = data.draw(st.integers(0, len(sample) // 2))
+        last = data.draw(st.integers(first + 1, len(sample)))
+        parts.append(sample[first:last])
+    mixed = b"".join(parts) + data.draw(st.binary(max_size=30))
+    mixed *= data.draw(st.integers(1, 3))
+    tokens = data.draw(st.sampled_from([200, 500, 1500]))
+    call = Call(question=data.draw(st.sampled_from(["", "where does f return x?", "which state is n17 in?"])))
+    policy = Policy(budget=Budget(max_tokens=tokens), strategy=Auto())
+    capture = Capture(policy, call)
+    capture.feed(mixed)
+    result = capture.finish()
+    if not isinstance(result, Cut):
+        return
+    assert result.fault is None, result.fault
+    bounded = render(result, Kept("ovs_test000000"), policy)
+    assert policy.measure.fits(bounded.text, policy.budget)
+    end = 0
+    for part in bounded.parts:
+        if part.span:
+            assert mixed[part.span.start : part.span.end] == part.span.data
+            assert part.span.start >= end
+            end = part.span.end
+    assert bounded.kept_bytes > 0

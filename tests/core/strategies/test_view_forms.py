@@ -1,0 +1,198 @@
+"""Every view keeps the contract on its form, on damaged forms and on anything else, and states true facts."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.strategies.viewing import gap_words, viewed
+from overspill.core.model import Budget, Call
+from overspill.core.strategies.views import VIEWS, best_view
+
+TABLE = b"day,region,price,status\n" + b"".join(
+    b"2024-01-%02d,%s,%d,%s\n" % (1 + n % 28, (b"north", b"south")[n % 2], 100 + n % 9, b"ok") for n in range(600)
+)
+HITS = b"".join(b"src/part%d/file%d.py:%d:    value = compute(%d)\n" % (n % 5, n // 7, 10 + n, n) for n in range(500))
+LISTING = b"".join(
+    b"tree/dir%d:\ntotal 8\n" % d
+    + b"".join(b"-rw-r--r-- 1 root root %d Nov 18 19:19 file%d.txt\n" % (100 + f, f) for f in range(12))
+    + b"\n"
+    for d in range(60)
+)
+CODE = b"import os\n\n" + b"".join(
+    b"class Thing%d:\n    def run_%d(self):\n        total = 0\n        return total + %d\n\n\n" % (n, n, n)
+    for n in range(120)
+)
+DIFF = b"".join(
+    b"diff --git a/f%d.py b/f%d.py\n--- a/f%d.py\n+++ b/f%d.py\n"
+    b"@@ -1,3 +1,4 @@ def f():\n same\n-old %d\n+new %d\n+more\n same\n" % (n, n, n, n, n, n)
+    for n in range(150)
+)
+MARKDOWN = b"".join(
+    b"## Part %d\n\nText about topic%d goes on.\n\n* a point\n* another\n\n" % (n, n) for n in range(200)
+)
+HTML = b"<!DOCTYPE html><html><head><title>Manual</title></head><body>\n" + b"".join(
+    b"<h2>Part %d</h2>\n<p>Text about topic%d goes on.</p>\n" % (n, n) for n in range(200)
+)
+SETTINGS = (
+    b"".join(b"# what option-%d does\n# in two lines\n# option-%d yes\n" % (n, n) for n in range(150)) + b"port 6379\n"
+)
+BINARY = (
+    b"\x7fELF\x02\x01" + bytes(range(256)) * 60 + b"libonig.so.5 GCC: (Debian 12.2.0) 12.2.0" + bytes(range(256)) * 20
+)
+BASE64 = base64.encodebytes(b"\x89PNG" + bytes(range(256)) * 60)
+JSON = b"[" + b",".join(b'{"id": %d, "name": "n%d"}' % (n, n) for n in range(900)) + b"]"
+
+SAMPLES = {
+    "table": TABLE,
+    "search": HITS,
+    "listing": LISTING,
+    "code": CODE,
+    "diff": DIFF,
+    "markup": MARKDOWN + HTML,
+    "settings": SETTINGS,
+    "blob": BINARY,
+    "json": JSON,
+}
+
+
+@pytest.mark.parametrize(
+    ("view", "sample", "command"),
+    [
+        ("table", TABLE, ""),
+        ("search", HITS, "grep -rn value src"),
+        ("listing", LISTING, "ls -lR tree"),
+        ("code", CODE, "cat thing.py"),
+        ("diff", DIFF, "git diff"),
+        ("markup", MARKDOWN, "cat README.md"),
+        ("markup", HTML, ""),
+        ("settings", SETTINGS, "cat app.conf"),
+        ("blob", BINARY, ""),
+        ("blob", BASE64, ""),
+        ("json", JSON, ""),
+        (None, b"2024-01-01 12:00:00 INFO started worker\n" * 200, "cat app.log"),
+        (None, b"A sentence of prose follows another. " * 200, ""),
+    ],
+)
+def test_forms_are_told_apart(view: str | None, sample: bytes, command: str) -> None:
+    assert best_view(sample, Call(command=command)) == view
+
+
+def test_every_view_has_a_sample() -> None:
+    assert SAMPLES.keys() == VIEWS.keys()
+
+
+QUESTIONS = st.sampled_from(["", "where is topic7 and run_42?", "largest price in the north"])
+ROOMS = st.sampled_from(
+    [Budget(max_tokens=300), Budget(max_tokens=900, max_bytes=3_000), Budget(max_lines=30, max_bytes=4_000)]
+)
+JUNK = st.sampled_from(
+    [b"\x00", b"\xff\xfe", b"\n", b"\x1b[31m", b'"', b"<", b"@@ ", "漢字é́".encode(), b"x" * 3_000, b",,\t|"]
+)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), question=QUESTIONS, room=ROOMS)
+def test_damaged_forms_keep_the_contract(view: str, data: st.DataObject, question: str, room: Budget) -> None:
+    source = bytearray(SAMPLES[view])
+    for at in data.draw(st.lists(st.integers(0, len(source)), max_size=6)):
+        source[at : at + data.draw(st.integers(0, 40))] = data.draw(JUNK)
+    cut = data.draw(st.integers(len(source) // 2, len(source)))
+    viewed(view, bytes(source[:cut]), room=room, question=question)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(source=st.binary(min_size=6_000, max_size=9_000))
+def test_anything_at_all_keeps_the_contract(view: str, source: bytes) -> None:
+    viewed(view, source + b"\nthe end", question="the end?")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_chunks_are_invisible(view: str) -> None:
+    source = SAMPLES[view]
+    assert viewed(view, source, chunk=101).text == viewed(view, source).text
+
+
+def test_a_table_keeps_its_header_and_the_rows_that_differ() -> None:
+    rows = TABLE.splitlines(keepends=True)
+    rows[311] = b"2024-01-04,north,104,cancelled\n"
+    rows[402] = b"2024-01-05,south,9999,ok\n"
+    excerpt = viewed("table", b"".join(rows)).excerpt
+    assert excerpt.startswith("day,region,price,status\n")
+    assert "cancelled" in excerpt
+    assert "9999" in excerpt
+
+
+def test_ranges_of_a_tables_gaps_are_true() -> None:
+    bounded = viewed("table", TABLE)
+    rows = TABLE.decode().splitlines()
+    stated = 0
+    for first, last, text in gap_words(bounded):
+        for low, high in re.findall(r"price (\d+)–(\d+)", text):
+            prices = [int(row.split(",")[2]) for row in rows[first - 1 : last]]
+            assert (int(low), int(high)) == (min(prices), max(prices))
+            stated += 1
+    assert stated
+
+
+def test_counts_of_search_gaps_are_true() -> None:
+    bounded = viewed("search", HITS, room=Budget(max_tokens=900))
+    lines = HITS.decode().splitlines()
+    stated = 0
+    for first, last, text in gap_words(bounded):
+        counts = Counter(line.split(":")[0] for line in lines[first - 1 : last])
+        for path, count in re.findall(r"(\S+) ×(\d+)", text):
+            if path in counts:
+                assert counts[path] == int(count)
+                stated += 1
+    assert stated
+
+
+def test_listings_keep_errors_and_odd_ones() -> None:
+    lines = LISTING.splitlines(keepends=True)
+    lines[200] = b"ls: cannot open directory 'tree/secret': Permission denied\n"
+    lines[301] = b"-rwsr-xr-x 1 root root 7340032 Nov 18 19:19 helper\n"
+    excerpt = viewed("listing", b"".join(lines)).excerpt
+    assert "Permission denied" in excerpt
+    assert "helper" in excerpt
+
+
+def test_a_branch_that_is_asked_for_brings_what_it_hangs_on() -> None:
+    tree = "".join(f"├─┬ top{n}@1.0\n│ └─┬ middle{n}@1.0\n│   └── leaf{n}@1.0\n" for n in range(300)).encode()
+    excerpt = viewed("listing", tree, question="through which package does leaf177 come in?").excerpt
+    assert "top177" in excerpt
+    assert "middle177" in excerpt
+
+
+def test_code_that_is_asked_for_is_shown_with_its_body() -> None:
+    excerpt = viewed("code", CODE, question="what does run_42 return?").excerpt
+    assert "def run_42(self):" in excerpt
+    assert "return total + 42" in excerpt
+
+
+def test_definitions_in_a_gap_stand_on_the_lines_that_are_said() -> None:
+    lines = CODE.decode().splitlines()
+    stated = 0
+    for _, _, text in gap_words(viewed("code", CODE)):
+        for name, line in re.findall(r"\b(Thing\d+|run_\d+) (\d+)\b", text):
+            assert name in lines[int(line) - 1]
+            stated += 1
+    assert stated
+
+
+def test_the_hunk_that_is_asked_for_is_shown() -> None:
+    changed = DIFF.replace(b"+new 77\n", b"+    raise TimeoutError('too slow')\n")
+    assert "+    raise TimeoutError" in viewed("diff", changed, question="where is TimeoutError raised now?").excerpt
+
+
+def test_strings_of_a_binary_are_shown() -> None:
+    excerpt = viewed("blob", BINARY).excerpt
+    assert "libonig.so.5" in excerpt
+    assert "GCC: (Debian 12.2.0)" in excerpt

@@ -1,0 +1,175 @@
+"""JSON cut stays JSON: whatever the document, the room and the question."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from core.strategies.viewing import cut_of, gap_words, viewed
+from overspill.core.model import Budget, Call, Span
+from overspill.core.strategies.views.json_scan import Frame, Run, Scan
+from overspill.core.strategies.views.json_view import sniff
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(10**30, 10**31),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=40),
+    st.text(min_size=300, max_size=700),
+    st.sampled_from(["ok", "failed", "CRITICAL", '"quoted" \\ back', "é́ 👩‍👩‍👧 漢字", "\u2028", "\x7f", "[{,:]}"]),
+)
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=25),
+        st.dictionaries(st.text(max_size=12), inner, max_size=12),
+        st.lists(
+            st.fixed_dictionaries({"id": st.integers(), "status": st.sampled_from(["ok", "bad"]), "v": inner}),
+            max_size=9,
+        ),
+    ),
+    max_leaves=60,
+)
+LAYOUTS = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}, {"indent": 1, "ensure_ascii": False}])
+QUESTIONS = st.sampled_from(["", "which status failed, and why?", "what is the latest version?", 'id 7 \\ "'])
+
+
+def excerpt_of(source: bytes, **how: Any) -> str:
+    return viewed("json", source, **how).excerpt
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DOCUMENTS, LAYOUTS, QUESTIONS, st.integers(300, 900))
+def test_a_document_cut_is_a_document(document: Any, layout: dict[str, Any], question: str, tokens: int) -> None:
+    source = json.dumps({"items": [document, document], "also": document}, **layout).encode("utf-8", "surrogatepass")
+    assume(len(source) > 6 * tokens)
+    json.loads(excerpt_of(source, room=Budget(max_tokens=tokens), question=question))
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(DOCUMENTS, min_size=3, max_size=40), st.integers(300, 900))
+def test_each_line_of_json_lines_stays_json(documents: list[Any], tokens: int) -> None:
+    source = b"".join(json.dumps({"a": one, "n": n}).encode() + b"\n" for n, one in enumerate(documents))
+    assume(len(source) > 6 * tokens)
+    for line in excerpt_of(source, room=Budget(max_tokens=tokens)).splitlines():
+        json.loads(line)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DOCUMENTS, LAYOUTS, st.data())
+def test_broken_json_is_shown_all_the_same(document: Any, layout: dict[str, Any], data: st.DataObject) -> None:
+    source = bytearray(json.dumps([document] * 3, **layout).encode("utf-8", "surrogatepass"))
+    assume(len(source) > 3_000)
+    for at in data.draw(st.lists(st.integers(0, len(source) - 1), max_size=5)):
+        source[at : at + 1] = data.draw(st.sampled_from([b"", b'"', b"]", b"}", b"\\", b"\n", b"\xff", b"junk, {"]))
+    cut_at = data.draw(st.integers(3_000, len(source))) if len(source) > 3_000 else len(source)
+    assert viewed("json", bytes(source[:cut_at])).excerpt
+
+
+def records(many: int, **odd: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = [
+        {"id": n, "name": f"job-{n}", "status": "ok", "seconds": 10 + n % 7, "zone": f"z{n % 3}"} for n in range(many)
+    ]
+    for key, change in odd.items():
+        rows[int(key[1:])] |= change
+    return rows
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}])
+def test_the_one_that_differs_is_kept(layout: dict[str, Any]) -> None:
+    rows = records(3_000, n1777={"status": "failed", "error": "disk full on /var"}, n2345={"seconds": 90_000})
+    excerpt = excerpt_of(json.dumps({"total": 3_000, "jobs": rows}, **layout).encode())
+    assert "disk full on /var" in excerpt
+    assert "90000" in excerpt
+    assert '"total": 3000' in excerpt
+
+
+def test_the_record_asked_for_is_kept_whole() -> None:
+    source = json.dumps(records(3_000), indent=1).encode()
+    excerpt = excerpt_of(source, question="how many seconds did job-1234 take?")
+    [asked] = [row for row in json.loads(excerpt) if isinstance(row, dict) and row.get("name") == "job-1234"]
+    assert asked["seconds"] == 10 + 1234 % 7
+
+
+def test_marks_count_what_is_left_out_and_say_where_it_is() -> None:
+    rows = records(2_000, n700={"status": "failed"})
+    source = json.dumps({"data": {"jobs": rows}}, indent=1).encode()
+    lines = source.split(b"\n")
+    marks = [
+        (int(found[1]), int(found[2]), int(found[3]), first, last)
+        for first, last, text in gap_words(viewed("json", source))
+        if (found := re.search(r"… (\d+) more: data\.jobs\[(\d+):(\d+)\]", text))
+    ]
+    assert marks
+    for count, start, end, first, last in marks:
+        omitted = json.loads(b"[" + b"\n".join(lines[first - 1 : last]).strip().rstrip(b",") + b"]")
+        assert omitted == rows[start:end]
+        assert len(omitted) == count
+
+
+def test_a_very_long_string_stays_a_string() -> None:
+    text = 'needle in the hay \\ "quoted" é ' * 60_000
+    source = json.dumps({"before": 1, "text": text, "after": [1, 2, 3]}).encode()
+    document = json.loads(excerpt_of(source))
+    assert document["after"] == [1, 2, 3]
+    assert document["text"].startswith("needle in the hay")
+
+
+def test_chunks_are_invisible() -> None:
+    source = json.dumps(records(12_000, n9_000={"status": "failed"})).encode()
+    assert viewed("json", source, chunk=977).text == viewed("json", source).text
+
+
+@settings(max_examples=100, deadline=None)
+@given(DOCUMENTS, LAYOUTS, st.integers(1, 400))
+def test_runs_openings_and_closings_tile_the_source(document: Any, layout: dict[str, Any], block: int) -> None:
+    source = json.dumps([document, {"x": [document] * 4}] * 4, **layout).encode("utf-8", "surrogatepass")
+    runs: list[Run] = []
+    scan = Scan(runs.append)
+    for start in range(0, len(source), block * 50):
+        line = source.count(b"\n", 0, start) + 1
+        scan.feed(Span(start, source[start : start + block * 50], line, start - source.rfind(b"\n", 0, start) - 1))
+    scan.finish()
+    assert not scan.broken
+    tiles: dict[int, bytes] = {run.start: run.data for run in runs}
+    frames: set[int] = set()
+    for run in runs:
+        frame: Frame | None = run.frame
+        while frame is not None and frame.parent is not None and id(frame) not in frames:
+            frames.add(id(frame))
+            tiles[frame.start], tiles[frame.closing_start] = frame.opening, frame.closing
+            frame = frame.parent
+    at = 0
+    for start in sorted(tiles):
+        assert start == at
+        assert source[start : start + len(tiles[start])] == tiles[start]
+        at += len(tiles[start])
+    assert at == len(source)
+
+
+def test_deep_nesting_is_no_recursion() -> None:
+    assert viewed("json", b"[" * 50_000 + b"1" + b"]" * 50_000).truncated
+
+
+def test_the_same_document_gives_the_same_choice() -> None:
+    source = json.dumps(records(900, n17={"status": "failed"})).encode()
+    one, other = (cut_of("json", source)[0] for _ in range(2))
+    assert one.selection.headline == other.selection.headline
+
+
+@pytest.mark.parametrize("text", [b"[INFO] starting\n" * 50, b"{ not json }\n" * 50, b"plain text\n" * 50, b""])
+def test_other_texts_are_not_taken_for_json(text: bytes) -> None:
+    assert sniff(text, Call()) < 0.5
+
+
+def test_json_is_recognised() -> None:
+    assert sniff(json.dumps(records(50)).encode(), Call()) > 0.5
+    assert sniff(b"".join(json.dumps(row).encode() + b"\n" for row in records(50)), Call()) > 0.5
+    assert sniff(json.dumps(records(50), indent=4).encode(), Call()) > 0.5
