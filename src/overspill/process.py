@@ -14,10 +14,14 @@ import os
 import select
 import time
 
+from overspill.surroundings import in_foreground, original_environment
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Mapping, Sequence
+
+    from overspill.watch import Watcher
 else:
     import _signal as signal  # `signal` makes enumerations of these numbers, which costs a third of a start
 
@@ -27,6 +31,8 @@ PIPE_BYTES = 1 << 20
 LINGER_SECONDS = 0.3
 """How long an output may go on after its command ended before it counts as left in the background."""
 TICK_SECONDS = 0.25
+WATCH_AFTER_SECONDS = 0.1
+"""A command that ends sooner gets no watcher: that would cost more than the command."""
 TIMED_OUT = 124
 """The exit status for a command that was stopped by its time-out, as coreutils' `timeout` has it."""
 
@@ -49,15 +55,14 @@ class Ending:
     __slots__ = ("by_terminal", "lingering", "seconds", "signal", "status", "timed_out")
 
     def __init__(
-        self, wait_status: int, seconds: float, *, timed_out: bool, by_terminal: bool, lingering: dict[int, int]
+        self, exit_code: int, seconds: float, *, timed_out: bool, by_terminal: bool, lingering: dict[int, int]
     ) -> None:
-        self.signal = os.WTERMSIG(wait_status) if os.WIFSIGNALED(wait_status) else 0
+        self.signal = max(-exit_code, 0)
         """The number of the signal that ended it, or 0."""
-        ended = 128 + self.signal if self.signal else os.WEXITSTATUS(wait_status)
-        self.status = TIMED_OUT if timed_out else ended
+        self.status = TIMED_OUT if timed_out else 128 + self.signal if self.signal else exit_code
         self.seconds = seconds
         self.timed_out = timed_out
-        self.by_terminal = by_terminal and self.signal in (signal.SIGINT, signal.SIGQUIT)
+        self.by_terminal = by_terminal and self.signal > 0
         """Did the person at the terminal end it? Then overspill has to end the same way, for the shell to know."""
         self.lingering = lingering
         """Pipes that something in the background still holds, by stream: reading them is the caller's business."""
@@ -70,7 +75,7 @@ class Running:
         self,
         words: Sequence[str],
         *,
-        merged: bool,
+        merged: bool = True,
         environment: Mapping[bytes, bytes] | None = None,
         closed: Sequence[int] = (),
         own_group: bool = False,
@@ -82,21 +87,18 @@ class Running:
         self._ended_at = 0.0
         self._own_group = own_group
         self._by_terminal = False
+        self.keys: int | None = None
+        """A descriptor whose bytes are handed on by ``pass_keys``."""
+        self._watcher: Watcher | None = None
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._wake_end, False)
         self._handle_signals()
-        ends = self._open_pipes(merged=merged, closed=closed)
-        actions = [(os.POSIX_SPAWN_DUP2, end, stream) for stream, end in ends.items()]
-        actions += [(os.POSIX_SPAWN_CLOSE, stream) for stream in closed]
         try:
-            self.pid = _spawn(words, actions, environment or original_environment(), own_group=own_group)
+            self.pid = self._start(words, environment or original_environment(), merged=merged, closed=closed)
         except BaseException:
             self.close()
             raise
-        finally:
-            for end in set(ends.values()):
-                os.close(end)
 
     def close(self) -> None:
         for pipe in self.pipes:
@@ -126,6 +128,8 @@ class Running:
             poll.register(pipe, select.POLLIN)
         for reader in readers:
             poll.register(reader, 0)
+        if self.keys is not None:
+            poll.register(self.keys, select.POLLIN)
         stop_at = self._started + timeout_seconds if timeout_seconds else None
         timed_out = False
         chunks = 0
@@ -135,6 +139,9 @@ class Running:
             for descriptor, events in poll.poll(self._patience_ms(stop_at, ticking=tick is not None)):
                 if descriptor == self._wake:
                     self._heed()
+                elif descriptor == self.keys:
+                    if not self.pass_keys():
+                        poll.unregister(descriptor)
                 elif descriptor in self.pipes:
                     data = _read(descriptor)
                     if data:
@@ -151,6 +158,8 @@ class Running:
                         poll.unregister(pipe)
                         self._close_pipe(pipe)
             now = time.monotonic()
+            if self._watcher is None and self._ended is None and now - self._started >= WATCH_AFTER_SECONDS:
+                self._watch()
             if stop_at is not None and now >= stop_at and self._ended is None:
                 self._signal(signal.SIGKILL if timed_out else signal.SIGTERM)
                 stop_at = None if timed_out else now + grace_seconds
@@ -161,7 +170,28 @@ class Running:
         lingering = {stream: pipe for pipe, stream in self.pipes.items()}
         return Ending(self._ended, seconds, timed_out=timed_out, by_terminal=self._by_terminal, lingering=lingering)
 
+    def pass_keys(self) -> bool:
+        """Hands on what was typed, for a command that has a terminal of ours."""
+        raise NotImplementedError
+
     # -- inside ------------------------------------------------------------------------------------
+
+    def _start(
+        self, words: Sequence[str], environment: Mapping[bytes, bytes], *, merged: bool, closed: Sequence[int]
+    ) -> int:
+        ends = self._open_pipes(merged=merged, closed=closed)
+        actions: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, end, stream) for stream, end in ends.items()]
+        actions += [(os.POSIX_SPAWN_CLOSE, stream) for stream in closed]
+        try:
+            return _spawn(words, actions, environment, own_group=self._own_group)
+        finally:
+            for end in set(ends.values()):
+                os.close(end)
+
+    def _stop_too(self) -> None:
+        """The shell above shall see a stopped job; whoever continues us continues the command."""
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._signal(signal.SIGCONT)
 
     def _open_pipes(self, *, merged: bool, closed: Sequence[int]) -> dict[int, int]:
         """The end that the command gets for each of its streams."""
@@ -179,6 +209,8 @@ class Running:
         waits = []
         if self._ended is not None:
             waits.append(self._ended_at + LINGER_SECONDS - now)
+        elif self._watcher is None:
+            waits.append(self._started + WATCH_AFTER_SECONDS - now)
         if stop_at is not None:
             waits.append(stop_at - now)
         if ticking:
@@ -202,10 +234,20 @@ class Running:
         for number in set(_read(self._wake)):
             if number == signal.SIGCHLD:
                 self._look_at_child()
-            elif number in _numbers(_FROM_TERMINAL) and not self._own_group and in_foreground():
-                self._by_terminal = True  # the terminal has told the whole group
-            else:
+            elif self._own_group or not self._reached_group(number):
                 self._signal(number)
+
+    def _reached_group(self, number: int) -> bool:
+        """Has the command got this signal as well, as one of the group?"""
+        from_terminal = number in _numbers(_FROM_TERMINAL) and in_foreground()
+        reached = from_terminal if self._watcher is None else self._watcher.heard(number)
+        self._by_terminal |= from_terminal and reached and number != signal.SIGTSTP
+        return reached
+
+    def _watch(self) -> None:
+        from overspill.watch import Watcher
+
+        self._watcher = Watcher(self.pid, close=(*self.pipes, self._wake, self._wake_end))
 
     def _look_at_child(self) -> None:
         while self._ended is None:
@@ -217,11 +259,12 @@ class Running:
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
-                # The shell above shall see a stopped job; whoever continues us continues the command.
-                os.kill(os.getpid(), signal.SIGSTOP)
-                self._signal(signal.SIGCONT)
+                self._stop_too()
             else:
-                self._ended, self._ended_at = status, time.monotonic()
+                self._ended, self._ended_at = os.waitstatus_to_exitcode(status), time.monotonic()
+                if self._watcher is not None:
+                    self._watcher.end()
+                    self._watcher = None
 
     def _signal(self, number: int) -> None:
         if self._ended is not None:
@@ -233,61 +276,35 @@ class Running:
             return
 
 
-def in_foreground() -> bool:
-    """Does a terminal's Ctrl-C reach this process by itself?"""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+class Following:
+    """What is left of an output when its command has ended: read to the end, by a process that is left behind."""
 
+    def __init__(self, pipes: Mapping[int, int]) -> None:
+        self._pipes = {pipe: stream for stream, pipe in pipes.items()}
+        signal.set_wakeup_fd(-1)
+        for name in (*_PASSED_ON, "SIGCHLD"):
+            number = getattr(signal, name)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
 
-def same_file(one: int, other: int) -> bool:
-    """Do two descriptors lead to the same place? Not when either is closed."""
-    try:
-        return os.path.samestat(os.fstat(one), os.fstat(other))
-    except OSError:
-        return False
-
-
-def closed_streams() -> tuple[int, ...]:
-    """The standard descriptors that overspill was started without; they get a stand-in, so that no pipe takes their number."""
-    closed = []
-    for stream in (0, 1, 2):
-        try:
-            os.fstat(stream)
-        except OSError:
-            closed.append(stream)
-            os.open(os.devnull, os.O_RDWR)
-    return tuple(closed)
-
-
-def original_environment() -> Mapping[bytes, bytes]:
-    """The environment as overspill got it: in the C locale Python adds LC_CTYPE to its own."""
-    if b"LC_CTYPE" not in os.environb or os.environb.get(b"LC_ALL"):
-        return os.environb
-    try:
-        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib costs as much as the rest
-            given = file.read()
-    except OSError:
-        return os.environb
-    if given.startswith(b"LC_CTYPE=") or b"\0LC_CTYPE=" in given:
-        return os.environb
-    return {name: value for name, value in os.environb.items() if name != b"LC_CTYPE"}
-
-
-def shell_words(string: str, shell: str | None) -> tuple[str, ...]:
-    """The command that runs a shell string: by the shell asked for, the user's own, bash, or sh."""
-    if shell is None:
-        shell = os.environ.get("SHELL", "")
-        if os.path.basename(shell) not in ("bash", "zsh", "ksh", "mksh", "dash", "ash", "sh"):
-            shell = next((path for path in ("/bin/bash", "/usr/bin/bash") if os.access(path, os.X_OK)), "/bin/sh")
-    return shell, "-c", string
+    def serve(self, take: Callable[[int, bytes], None]) -> Ending:
+        started = time.monotonic()
+        poll = select.poll()
+        for pipe in self._pipes:
+            poll.register(pipe, select.POLLIN)
+        while self._pipes:
+            for pipe, _ in poll.poll():
+                data = _read(pipe)
+                if data:
+                    take(self._pipes[pipe], data)
+                else:
+                    poll.unregister(pipe)
+                    os.close(pipe)
+                    del self._pipes[pipe]
+        return Ending(0, time.monotonic() - started, timed_out=False, by_terminal=False, lingering={})
 
 
 def _spawn(
@@ -313,10 +330,10 @@ def _spawn(
 
             script = which(words[0]) or words[0]
             return os.posix_spawn("/bin/sh", ("/bin/sh", script, *words[1:]), environment, **settings)  # type: ignore[arg-type]
-        raise _cannot_start(words[0], error) from error
+        raise cannot_start(words[0], error) from error
 
 
-def _cannot_start(word: str, error: OSError) -> CannotStart:
+def cannot_start(word: str, error: OSError) -> CannotStart:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         if "/" in word and os.path.lexists(word):
             return CannotStart(f"{word}: its interpreter is missing; look at its first line", 127)
@@ -349,5 +366,5 @@ def _numbers(names: Sequence[str]) -> set[int]:
     return {int(getattr(signal, name)) for name in names}
 
 
-def _woken(number: int, frame: object) -> None:  # noqa: ARG001 - a signal handler's arguments
+def _woken(number: int, frame: object) -> None:
     """The wake-up descriptor has said it already."""

@@ -55,6 +55,10 @@ class TwoStreams:
             self._emit(stream, self._waiting[stream])
             self._waiting[stream] = b""
 
+    def close(self) -> None:
+        """When nobody will ask for pieces any more."""
+        self._turns.close()
+
     def _hold(self, stream: int, rest: bytes) -> None:
         self._waiting[stream] += rest
         if len(self._waiting[stream]) > LINE_BYTES:
@@ -120,6 +124,10 @@ class _Turns:
         assert self._file is not None
         self._file.seek(index * _NOTE_BYTES)
         return array("Q", self._file.read(_NOTE_BYTES))[0]
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def _put_away(self) -> None:
         if self._file is None:

@@ -1,0 +1,71 @@
+"""The figures of `overspill run`, as ratios measured side by side: `python bench/run.py [GIGABYTES]`."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROUNDS = 25
+BIN = Path(sys.executable).parent
+
+
+def spent(words: Sequence[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
+
+
+def start() -> None:
+    """A small command, with and without; measured in turns, so that a busy machine is busy for all."""
+    python = (sys.executable, "-c", "pass")
+    named = {
+        "overspill run -- true": (str(BIN / "overspill"), "run", "--", "true"),
+        "python -m overspill run -- true": (sys.executable, "-m", "overspill", "run", "--", "true"),
+        "echo | overspill": ("/bin/sh", "-c", f"echo | {BIN / 'overspill'}"),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ("python -c pass", *named)}
+    for _ in range(ROUNDS):
+        times["python -c pass"].append(spent(python))
+        for name, words in named.items():
+            times[name].append(spent(words))
+    base = statistics.median(times["python -c pass"])
+    print(f"{'python -c pass':34} {base * 1e3:6.1f} ms")
+    for name in named:
+        median = statistics.median(times[name])
+        print(f"{name:34} {median * 1e3:6.1f} ms   {median / base:.2f}×  (≤ 4×, goal 3×)")
+
+
+def stream(gigabytes: float, directory: Path) -> None:
+    """`yes`, much of it: beside `tee` to the same disk."""
+    size = int(gigabytes * (1 << 30))
+    source = f"yes | head -c {size}"
+    file = directory / "tee"
+    with_tee = spent(("/bin/sh", "-c", f"{source} | tee {file} > /dev/null"))
+    file.unlink()
+    for strategy in ("auto", "ends"):
+        with_overspill = spent((str(BIN / "overspill"), "run", "--keep", strategy, "--shell", "/bin/sh", "-c", source))
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        subprocess.run([str(BIN / "overspill"), "gc"], check=True, stdout=subprocess.DEVNULL)
+        print(
+            f"{source} --keep {strategy:5} {with_overspill:6.1f} s   tee {with_tee:6.1f} s   "
+            f"{with_tee / with_overspill:.2f}× of tee's throughput (≥ 0.8×)   peak {peak:.0f} MB (≤ 60)"
+        )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        os.environ["OVERSPILL_DIR"] = str(Path(directory) / "store")
+        start()
+        stream(float(sys.argv[1]) if len(sys.argv) > 1 else 2.0, Path(directory))
+
+
+if __name__ == "__main__":
+    main()

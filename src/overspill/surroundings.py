@@ -1,0 +1,66 @@
+"""What overspill was started in: descriptors, environment, terminal, shell, exactly as its parent left them."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def in_foreground() -> bool:
+    """Does a terminal's Ctrl-C reach this process by itself?"""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def same_file(one: int, other: int) -> bool:
+    """Do two descriptors lead to the same place? Not when either is closed."""
+    try:
+        return os.path.samestat(os.fstat(one), os.fstat(other))
+    except OSError:
+        return False
+
+
+def closed_streams() -> tuple[int, ...]:
+    """The standard descriptors that overspill was started without; a stand-in keeps their numbers from our pipes."""
+    closed = []
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            closed.append(stream)
+            os.open(os.devnull, os.O_RDWR)
+    return tuple(closed)
+
+
+def original_environment() -> Mapping[bytes, bytes]:
+    """The environment as overspill got it: in the C locale Python adds LC_CTYPE to its own."""
+    if b"LC_CTYPE" not in os.environb or os.environb.get(b"LC_ALL"):
+        return os.environb
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = file.read()
+    except OSError:
+        return os.environb
+    if given.startswith(b"LC_CTYPE=") or b"\0LC_CTYPE=" in given:
+        return os.environb
+    return {name: value for name, value in os.environb.items() if name != b"LC_CTYPE"}
+
+
+def shell_words(string: str, shell: str | None) -> tuple[str, ...]:
+    """The command that runs a shell string: by the shell asked for, the user's own, bash, or sh."""
+    if shell is None:
+        shell = os.environ.get("SHELL", "")
+        if os.path.basename(shell) not in ("bash", "zsh", "ksh", "mksh", "dash", "ash", "sh"):
+            shell = next((path for path in ("/bin/bash", "/usr/bin/bash") if os.access(path, os.X_OK)), "/bin/sh")
+    return shell, "-c", string

@@ -1,0 +1,111 @@
+"""A command with a terminal of its own, for programs that behave differently without one.
+
+What it writes comes as written (the terminal's own rewriting of line ends is off).  Where standard
+input is a terminal its keys are passed through, else the command reads the input itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import termios
+import tty
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from overspill.process import Running, cannot_start
+
+_KEYS_BYTES = 4096
+_USUAL_SIZE = (24, 80)
+
+
+class RunningInTerminal(Running):
+    """The command is a session of its own: signals go to its whole group."""
+
+    def _start(self, words: Sequence[str], environment: Mapping[bytes, bytes], **_: Any) -> int:
+        self._own_group = True
+        self._outer = 0 if os.isatty(0) else None
+        self._outer_state: list[Any] | None = None
+        master, slave = os.openpty()
+        self._master = master
+        self.pipes[master] = 1
+        _write_as_it_comes(slave)
+        self._copy_size(slave)
+        failed, failing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become(words, environment, slave, failing, keys=self._outer is not None)
+        os.close(slave)
+        os.close(failing)
+        with os.fdopen(failed, "rb") as report:
+            reason = report.read()
+        if reason:
+            os.waitpid(pid, 0)
+            error = OSError(int(reason), os.strerror(int(reason)))
+            raise cannot_start(words[0], error) from error
+        if self._outer is not None:
+            self.keys = self._outer
+            self._take_keys()
+        signal.signal(signal.SIGWINCH, lambda *_: self._copy_size(self._master))
+        return pid
+
+    def pass_keys(self) -> bool:
+        """What was typed goes to the command; False when there will be no more."""
+        data = os.read(0, _KEYS_BYTES)
+        with suppress(OSError):
+            os.write(self._master, data or b"\x04")
+        return bool(data)
+
+    def close(self) -> None:
+        self._give_back_keys()
+        super().close()
+
+    def _stop_too(self) -> None:
+        self._give_back_keys()
+        super()._stop_too()
+        self._take_keys()
+
+    def _take_keys(self) -> None:
+        """Every key goes to the command, Ctrl-C included: its own terminal knows what it means."""
+        if self._outer is not None:
+            self._outer_state = termios.tcgetattr(self._outer)
+            tty.setraw(self._outer, termios.TCSADRAIN)
+
+    def _give_back_keys(self) -> None:
+        if self._outer is not None and self._outer_state is not None:
+            termios.tcsetattr(self._outer, termios.TCSADRAIN, self._outer_state)
+            self._outer_state = None
+
+    def _copy_size(self, inner: int) -> None:
+        for outer in (0, 1, 2):
+            if os.isatty(outer):
+                with suppress(OSError, termios.error):
+                    termios.tcsetwinsize(inner, termios.tcgetwinsize(outer))
+                return
+        termios.tcsetwinsize(inner, _USUAL_SIZE)
+
+
+def _write_as_it_comes(slave: int) -> None:
+    state = termios.tcgetattr(slave)
+    state[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, state)
+
+
+def _become(
+    words: Sequence[str], environment: Mapping[bytes, bytes], slave: int, failing: int, *, keys: bool
+) -> NoReturn:
+    """In the child: the terminal becomes ours, then we become the command."""
+    try:
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        for stream in (0, 1, 2) if keys else (1, 2):
+            os.dup2(slave, stream)
+        for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):
+            signal.signal(number, signal.SIG_DFL)
+        os.execvpe(words[0], list(words), environment)
+    except OSError as error:
+        os.write(failing, str(error.errno).encode())
+    finally:
+        os._exit(127)

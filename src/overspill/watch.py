@@ -1,0 +1,78 @@
+"""A second process beside a served command, for the two things that one process cannot know.
+
+Was a signal sent to the whole group or to overspill alone?  In the first case the command has it
+already, and passing it on would be a second one (many programs take that for "now!"); the watcher, in
+the same group, tells them apart.  And when overspill is killed outright the watcher ends the command,
+which would otherwise outlive what its parent believes to have killed.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterable
+    from typing import NoReturn
+else:
+    import _signal as signal
+
+_LATE_SECONDS = 0.05
+"""How much later than overspill the watcher may hear of a signal to both."""
+_STALE_SECONDS = 1.0
+
+
+class Watcher:
+    """Lives while the command lives: ``end`` it as soon as that has been waited for."""
+
+    def __init__(self, command: int, *, close: Iterable[int]) -> None:
+        self._heard: dict[int, float] = {}
+        self._told, tell = os.pipe()
+        alive, self._life = os.pipe()
+        os.set_blocking(self._told, False)
+        os.set_blocking(tell, False)
+        self._pid = os.fork()
+        if self._pid == 0:
+            _watch(command, tell, alive, close=(*close, self._told, self._life))
+        os.close(tell)
+        os.close(alive)
+
+    def heard(self, number: int) -> bool:
+        """Did the signal that overspill just got reach the whole group?"""
+        until = time.monotonic() + _LATE_SECONDS
+        while True:
+            now = time.monotonic()
+            when = self._heard.pop(number, None)
+            if when is not None and now - when < _STALE_SECONDS:
+                return True
+            left = until - now
+            if left <= 0 or not select.select([self._told], [], [], left)[0]:
+                return False
+            told = os.read(self._told, 4096)
+            if not told:
+                return False
+            self._heard.update(dict.fromkeys(told, time.monotonic()))
+
+    def end(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._told)
+        os.close(self._life)
+
+
+def _watch(command: int, tell: int, alive: int, *, close: Iterable[int]) -> NoReturn:
+    """In the watcher: what reaches the group is told, and when overspill is gone the command goes."""
+    try:
+        signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        for descriptor in {*close, null}:
+            os.close(descriptor)
+        os.read(alive, 1)
+        os.kill(command, signal.SIGKILL)
+    finally:
+        os._exit(0)
