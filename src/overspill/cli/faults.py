@@ -1,0 +1,39 @@
+"""Errors in the words of the command line: one sentence, the next step, an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from overspill.cli import FAILED, WRONG_USE
+from overspill.errors import MissingExtra, OverspillError, PolicyError, RequestError
+
+if TYPE_CHECKING:
+    import click
+
+
+def explain(fault: Exception) -> int:
+    """Says what happened on stderr; answers the exit code."""
+    _say(sentence(fault))
+    return WRONG_USE if isinstance(fault, PolicyError | RequestError | MissingExtra) else FAILED
+
+
+def wrong_use(fault: click.ClickException) -> None:
+    """What click found wrong, in one line with the next step."""
+    words = " ".join(fault.format_message().split()).rstrip(".")
+    context = getattr(fault, "ctx", None)
+    step = "" if "`" in words else f"; `{context.command_path if context else 'overspill'} --help` shows how"
+    _say(words[:1].lower() + words[1:] + step)
+
+
+def sentence(fault: Exception) -> str:
+    if isinstance(fault, OverspillError):
+        return " ".join(str(fault).split())
+    if isinstance(fault, OSError) and fault.strerror:
+        where = f"{fault.filename}: " if fault.filename else ""
+        return f"{where}{fault.strerror}; `overspill --debug …` shows where"
+    return f"{type(fault).__name__}: {fault}; `overspill --debug …` shows where, please report it"
+
+
+def _say(words: str) -> None:
+    print(f"overspill: {words}", file=sys.stderr)

@@ -1,0 +1,149 @@
+"""From options to a policy, a call and a store: decided at the start, built when an output might be too much.
+
+Where no file and no variable says anything, nothing is loaded to know it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from overspill.config import sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from overspill.bounder import Bounder
+    from overspill.config import Settlement
+    from overspill.core.model import Bounded, Call
+    from overspill.core.policy import Policy
+    from overspill.core.ports import Store
+
+_BUILT_IN_SIZES = {"max_tokens": 2_000, "max_bytes": 9_000}
+_SIZES = ("max_tokens", "max_bytes", "max_lines", "max_chars")
+_SETTINGS = {**{unit: unit for unit in _SIZES}, "keep": "keep", "preset": "preset", "store": "store.place"}
+"""The options that are settings."""
+
+
+class Chosen:
+    """What holds for one `bound` or `run`: its flags over everything that is configured."""
+
+    def __init__(self, options: dict[str, Any], *, tool: str = "", command: str = "") -> None:
+        self._options = options
+        self._tool: str = options.get("tool", tool)
+        self._command: str = options.get("command", command)
+        self._settlement: Settlement | None = None
+        self.as_json: bool = options.get("json", False)
+        self.skip = False
+        self.redacts = False
+        self._above: dict[str, int] = {unit: options[unit] for unit in _SIZES if unit in options} or _BUILT_IN_SIZES
+        if self._is_configured():
+            settlement = self.settlement()
+            self._above, self.skip, self.redacts = settlement.above, settlement.skip, bool(settlement.get("redact"))
+            if not self.skip:
+                self.policy()
+
+    def surely_fits(self, held: Sequence[bytes]) -> bool:
+        """Is so little held that it fits whatever it is? A token has a byte or more, a byte shows as three at most."""
+        if self.redacts:
+            return not held
+        size = sum(map(len, held))
+        if not all(map(bytes.isascii, held)):
+            size *= 3
+        most_lines = self._above.get("max_lines")
+        return all(size <= most for unit, most in self._above.items() if unit != "max_lines") and (
+            most_lines is None or sum(chunk.count(b"\n") for chunk in held) < most_lines
+        )
+
+    def settlement(self) -> Settlement:
+        if self._settlement is None:
+            from overspill.config import load
+
+            flags = {setting: self._options[name] for name, setting in _SETTINGS.items() if name in self._options}
+            configuration = load(directory(), os.environ, file=self._options.get("config"))
+            self._settlement = configuration.settle(tool=self._tool, command=self._command, flags=flags)
+        return self._settlement
+
+    def policy(self) -> Policy:
+        from overspill.core.access import Shell
+
+        return self.settlement().policy(access=Shell())
+
+    def call(self, *, exit_status: int | None = None) -> Call:
+        from overspill.core.model import Call
+
+        return Call(
+            tool=self._tool,
+            command=self._command,
+            exit_status=self._options.get("exit_status", exit_status),
+            question=self._options.get("for", ""),
+            session=os.environ.get("OVERSPILL_SESSION", ""),
+        )
+
+    def store(self) -> Store:
+        return store_of(self.settlement())
+
+    def bounder(self) -> Bounder:
+        import logging
+
+        from overspill.bounder import Bounder
+        from overspill.store.write_behind import WriteBehind
+
+        # What failed stands in the notice already; a second voice on stderr would be the command's to the reader.
+        logging.getLogger("overspill").addHandler(logging.NullHandler())
+        return Bounder(self.policy(), WriteBehind(self.store()))
+
+    def internals(self) -> Path | None:
+        """The local store's own directory, made if need be; None for a store elsewhere."""
+        store = self.store()
+        make = getattr(store, "prepare", None)
+        if make is None:
+            return None
+        make()
+        internals: Path = store.internals  # type: ignore[attr-defined]
+        return internals
+
+    def remember(self, bounder: Bounder, bounded: Bounded, *, exit_status: int | None = None) -> None:
+        """For `stats` and `ls`: what was cut and how. Its faults are nobody's business here."""
+        from contextlib import suppress
+
+        from overspill.errors import StoreError
+        from overspill.stats import note_cut
+
+        store = bounder.store
+        if bounded.handle is None or store is None:
+            return
+        with suppress(StoreError):
+            note_cut(store, bounded, self.call(exit_status=exit_status))
+            if annotate := getattr(store, "annotate", None):
+                annotate(
+                    bounded.handle,
+                    kind=bounded.kind,
+                    cut=bounder.policy.strategy.name,
+                    shown_bytes=len(bounded.text.encode("utf-8", "replace")),
+                )
+
+    def _is_configured(self) -> bool:
+        return bool(
+            {"config", "preset", "keep"} & self._options.keys()
+            or sources.variables(os.environ)
+            or sources.files(directory(), os.environ)
+        )
+
+
+def store_of(settlement: Settlement) -> Store:
+    """The store in force, by default the one around the working directory."""
+    from pathlib import Path
+
+    from overspill.store import default_root
+
+    return settlement.store(default=str(default_root(Path(directory()), os.environ)))
+
+
+def directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep  # it was deleted under us; the command may not mind

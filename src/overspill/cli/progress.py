@@ -1,0 +1,53 @@
+"""A quiet live line on a terminal while a long command runs; gone before anything is printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from overspill.cli.streams import write_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Counted(Protocol):
+        bytes: int
+        lines: int
+
+
+_QUIET_SECONDS = 1.0
+"""A command that ends sooner shows nothing."""
+
+
+class Progress:
+    """Called with the seconds gone; ``clear`` takes the line away."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+        self._shown = ""
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        self._dim, self._plain = ("", "") if plain else ("\033[2m", "\033[0m")
+
+    def __call__(self, seconds: float) -> None:
+        if seconds < _QUIET_SECONDS:
+            return
+        width = shutil.get_terminal_size().columns
+        text = f"{self._counted.lines:,} lines · {readable_size(self._counted.bytes)} · {seconds:.0f} s"[: width - 1]
+        if text != self._shown:
+            self._shown = text
+            write_all(2, f"\r\033[K{self._dim}{text}{self._plain}".encode())
+
+    def clear(self) -> None:
+        if self._shown:
+            self._shown = ""
+            write_all(2, b"\r\033[K")
+
+
+def readable_size(size: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError
