@@ -1,0 +1,179 @@
+"""Bounds a tool response in the common envelope ``status / data / text / stats / context / error``.
+
+Within the limit, or with ``context.truncation_skip``, the very same object comes back.  What is cut is a
+valid JSON object again: ``partial`` unless it was an error, ``data`` a preview with the exact account, the
+complete raw response in the store as JSON.  Whatever comes in: nothing is raised.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from overspill.core.access import SubAgent
+from overspill.core.measure import readable
+from overspill.core.model import Bounded, Call
+
+if TYPE_CHECKING:
+    from overspill.bounder import Bounder
+    from overspill.core.policy import Policy
+
+KEYS = ("status", "data", "text", "stats", "context", "error")
+MOST_DEPTH = 200
+"""Deeper nesting is shown as a text: readers of JSON give up on it."""
+SIDE_BYTES = 8_192
+"""``stats``, ``context`` and ``error`` stay as they are up to this size of each."""
+
+
+def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = None, call: Call | None = None) -> Any:
+    """The response, bounded; a mapping, or the JSON text of one, gives one, anything else is taken as its data.
+
+    Without a bounder, by the ``unified`` preset: 2,000 lines or 51,200 bytes of the raw JSON.
+    """
+    envelope = _envelope(response)
+    if _skips(envelope):
+        return response
+    bounder = bounder or _unified()
+    call = call or Call(tool=tool)
+    raw = raw_json(envelope)
+    if bounder.policy.lets_through(raw) and not bounder.policy.redact:
+        return response
+    bounded = bounder.bound(raw, call)
+    if not bounded.truncated:
+        return json.loads(bounded.text) if bounded.redactions else response
+    return _cut(envelope, bounded, bounder.policy)
+
+
+def envelope_text(response: Any, *, tool: str = "", bounder: Bounder | None = None) -> str:
+    """What belongs in the message history: the bounded envelope as JSON."""
+    return raw_json(bound_envelope(response, tool=tool, bounder=bounder))
+
+
+def raw_json(value: Any) -> str:
+    """Valid JSON of anything, a member to a line: what JSON can't say is said as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def plain(value: Any, *, _above: tuple[int, ...] = ()) -> Any:
+    """The value as JSON has it; a circle, a number that is none and anything unknown become a text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return readable(bytes(value))
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        return _said(value)
+    if id(value) in _above:
+        return "<circular>"
+    if len(_above) >= MOST_DEPTH:
+        return "<nested too deeply>"
+    above = (*_above, id(value))
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else _said(key): plain(item, _above=above) for key, item in value.items()}
+    return [plain(item, _above=above) for item in value]
+
+
+def _cut(envelope: Mapping[str, Any], bounded: Bounded, policy: Policy) -> dict[str, Any]:
+    cut: dict[str, Any] = {
+        "status": "error" if envelope.get("status") == "error" else "partial",
+        "data": {"truncated": True, "truncation": _account(bounded, policy), "preview": _preview(bounded)},
+        "text": _sentence(bounded, policy),
+    }
+    for key in ("stats", "context", "error"):
+        if key in envelope:
+            cut[key] = _small(envelope[key])
+    return cut
+
+
+def _account(bounded: Bounded, policy: Policy) -> dict[str, Any]:
+    return {
+        "direction": policy.strategy.name,
+        "max_lines": policy.above.max_lines,
+        "max_bytes": policy.above.max_bytes,
+        "original_lines": bounded.total_lines,
+        "original_bytes": bounded.total_bytes,
+        "kept_lines": bounded.kept_lines,
+        "kept_bytes": bounded.kept_bytes,
+        "full_output_path": bounded.path or bounded.handle,
+    }
+
+
+def _preview(bounded: Bounded) -> str:
+    """What is shown of the raw JSON; the words around it are said in ``text``."""
+    spans = [part.text for part in bounded.parts if part.span]
+    return spans[0] if len(spans) == 1 else bounded.excerpt
+
+
+def _sentence(bounded: Bounded, policy: Policy) -> str:
+    zh = policy.language == "zh"
+    kept, total = bounded.kept_lines, bounded.total_lines
+    size = f"{bounded.kept_bytes}/{bounded.total_bytes}"
+    place = bounded.path or bounded.handle
+    if place is None:
+        reason = " ".join(bounded.unsaved.split())[:80]
+        return (
+            f"输出已截断：显示 {kept}/{total} 行（{size} 字节），其余未能保存（{reason}）"
+            if zh
+            else f"Cut: {kept}/{total} lines shown ({size} bytes); the rest could NOT be saved ({reason})"
+        )
+    if isinstance(policy.access, SubAgent):
+        next_step = (
+            f"请用 {policy.access.tool} 工具让子代理处理该文件，不要自己通读全文"
+            if zh
+            else f"hand that file to a sub-agent with the {policy.access.tool} tool, don't read it all yourself"
+        )
+    else:
+        next_step = "请用 Read 分页读取，或用 Grep 搜索" if zh else "read it by pages with Read, or search it with Grep"
+    return (
+        f"输出已截断：显示 {kept}/{total} 行（{size} 字节）。完整输出：{place}；{next_step}"
+        if zh
+        else f"Cut: {kept}/{total} lines shown ({size} bytes). The whole is in {place}; {next_step}"
+    )
+
+
+def _small(value: Any) -> Any:
+    """The value, or what can be said of it when it is itself too much."""
+    value = plain(value)
+    raw = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    if len(raw) <= SIDE_BYTES:
+        return value
+    start = readable(raw[: SIDE_BYTES // 4])
+    return {"truncated": True, "original_bytes": len(raw), "preview": start}
+
+
+def _envelope(response: Any) -> Mapping[str, Any]:
+    if isinstance(response, str | bytes):
+        try:
+            parsed = json.loads(response)
+        except (ValueError, RecursionError):
+            parsed = None
+        response = parsed if isinstance(parsed, dict) and parsed.keys() & set(KEYS) else response
+    if isinstance(response, Mapping) and response.keys() & set(KEYS):
+        return response
+    return {"status": "success", "data": response, "text": ""}
+
+
+def _skips(envelope: Mapping[str, Any]) -> bool:
+    context = envelope.get("context")
+    return isinstance(context, Mapping) and context.get("truncation_skip") is True
+
+
+def _said(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} that raised {type(error).__name__}>"
+
+
+def _unified() -> Bounder:
+    from overspill.api import preset
+
+    return preset("unified")

@@ -1,0 +1,1 @@
+"""One agent framework or server framework per file, imported by its users only."""

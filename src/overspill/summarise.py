@@ -1,0 +1,240 @@
+"""The summariser: a model words what an output holds, labelled as a summary, the whole kept all the same.
+
+Opt-in and asynchronous.  Only an output that had to be cut and is above the trigger is handed to the
+model, at most ``max_input_chars`` of it.  When the model fails, is too slow or says nothing, the plain
+cut stays.  Whatever it says, the text is within the budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from overspill.core.events import Event, EventKind
+from overspill.core.excerpt import gaps_between
+from overspill.core.measure import readable
+from overspill.core.model import Bounded, Call, Part
+from overspill.core.strategies.summarise import (
+    TIMEOUT_SECONDS,
+    Request,
+    Summarise,
+    Summarizer,
+    Summary,
+)
+from overspill.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from overspill.bounder import Bounder
+    from overspill.config.files import Summarization
+    from overspill.core.ports import Store
+
+__all__ = ["OpenAISummarizer", "Request", "Summarise", "Summary", "configured", "summarised"]
+
+ATTEMPTS = 2
+_SHORTEST_CHARS = 40
+"""A budget that leaves less than this for a summary gets the plain cut."""
+
+
+async def summarised(bounder: Bounder, bounded: Bounded, call: Call, output: Any) -> Bounded:
+    """The bounded output with a summary in place of its cut; the cut itself when there is none to be had."""
+    strategy = bounder.policy.strategy
+    if not isinstance(strategy, Summarise) or strategy.summarizer is None or not bounded.truncated:
+        return bounded
+    source = await asyncio.to_thread(_source, bounder.store, bounded, output, strategy.max_input_chars)
+    if source is None or bounded.total_bytes <= strategy.trigger_chars:
+        return bounded
+    text, chars_known = source
+    if chars_known <= strategy.trigger_chars:
+        return bounded
+    last_line = max(1, text.count("\n") + (not text.endswith("\n")))
+    header = _header(bounded, strategy, last_line, bounder)
+    room_chars = _room_chars(bounder, header)
+    if room_chars < _SHORTEST_CHARS:
+        return bounded
+    request = Request(text, room_chars, call, 1, last_line)
+    summary, reason = await _asked(strategy.summarizer, request, strategy.timeout_seconds)
+    if summary is None:
+        bounder.tell(_event("error", bounded, call, reason=f"no summary: {reason}"))
+        logging.getLogger("overspill").warning("%s: no summary (%s); cut instead", call.tool or "output", reason)
+        return bounded
+    laid_out = _laid_out(bounder, bounded, header, summary.text)
+    if laid_out is None:
+        return bounded
+    bounder.tell(_event("summarised", laid_out, call, tokens_in=summary.tokens_in, tokens_out=summary.tokens_out))
+    return laid_out
+
+
+def configured(settings: Summarization, *, base_url: str | None = None, api_key: str | None = None) -> Summarise:
+    """The strategy as a configuration file's ``summarization`` has it."""
+    summarizer = None
+    if settings.enabled and settings.model:
+        summarizer = OpenAISummarizer(settings.model, base_url=base_url, api_key=api_key)
+    return Summarise(
+        summarizer=summarizer, max_input_chars=settings.max_input_chars, trigger_chars=settings.trigger_threshold
+    )  # fmt: skip
+
+
+def _event(kind: EventKind, bounded: Bounded, call: Call, **more: Any) -> Event:
+    shown = len(bounded.text.encode("utf-8", "replace"))
+    return Event(
+        kind=kind, call=call, bytes_before=bounded.total_bytes, bytes_after=shown, handle=bounded.handle,
+        path=bounded.path, **more,
+    )  # fmt: skip
+
+
+async def _asked(summarizer: Summarizer, request: Request, timeout_seconds: float) -> tuple[Summary | None, str]:
+    """The summary, or why there is none: one time-out over all attempts, one retry after a failure."""
+    reason = ""
+
+    async def attempts() -> Summary | None:
+        nonlocal reason
+        for _ in range(ATTEMPTS):
+            try:
+                said = await summarizer(request)
+            except Exception as error:
+                reason = str(error) or type(error).__name__
+                continue
+            summary = Summary(said) if isinstance(said, str) else said
+            if isinstance(summary, Summary) and isinstance(summary.text, str) and summary.text.strip():
+                return summary._replace(text=summary.text.strip())
+            reason = "it said nothing"
+        return None
+
+    try:
+        return await asyncio.wait_for(attempts(), timeout_seconds), reason
+    except TimeoutError:
+        return None, f"it took longer than {timeout_seconds:g} seconds"
+
+
+def _source(store: Store | None, bounded: Bounded, output: Any, max_chars: int) -> tuple[str, int] | None:
+    """The start of the whole output, in whole lines where possible, and how many characters are known of."""
+    data = _kept(store, bounded, max_chars * 4)
+    if data is None:
+        from collections.abc import AsyncIterable, Iterator
+
+        from overspill.source import chunks_of
+
+        if isinstance(output, Iterator | AsyncIterable | Bounded):
+            return None
+        data = b"".join(chunks_of(output))
+    text = readable(data)
+    known = len(text) if len(data) >= bounded.total_bytes else max(len(text), max_chars + 1)
+    if len(text) > max_chars:
+        text = text[:max_chars]
+        text = text[: text.rfind("\n") + 1] or text
+    return text, known
+
+
+def _kept(store: Store | None, bounded: Bounded, max_bytes: int) -> bytes | None:
+    if store is None or bounded.handle is None:
+        return None
+    try:
+        blob = store.open(bounded.handle)
+    except Exception:
+        return None
+    try:
+        return blob.read(0, max_bytes)
+    finally:
+        blob.close()
+
+
+def _header(bounded: Bounded, strategy: Summarise, last_line: int, bounder: Bounder) -> str:
+    """Recognised by other layers as ours, and impossible to take for the output."""
+    policy, total = bounder.policy, bounded.total_lines
+    model = getattr(strategy.summarizer, "model", "")
+    zh = policy.language == "zh"
+    by = (f"（模型 {model}）" if zh else f" by {model}") if model else ""
+    covers = (
+        f"以下是第 1-{last_line} 行的摘要{by}，不是原文"
+        if zh
+        else f"SUMMARY of lines 1-{last_line}{by}, not the output"
+    )
+    if bounded.handle is None:
+        reason = " ".join(bounded.unsaved.split())[:80]
+        opening = (
+            f": 共 {total} 行，显示 0 行；其余未能保存（{reason}）"
+            if zh
+            else f": 0 of {total} lines shown; the rest could NOT be saved ({reason})"
+        )
+        return f"[overspill{opening}{'。' if zh else '. '}{covers}]\n"
+    from overspill.core.access import Rest
+
+    rest = Rest(bounded.handle, bounded.path, 1, min(total, 200), 0)
+    step = f"查看原文：{policy.access.read(rest)}" if zh else f"For the output: {policy.access.read(rest)}"
+    opening = f" {bounded.handle}：共 {total} 行，显示 0 行" if zh else f" {bounded.handle}: 0 of {total} lines shown"
+    stop = "。" if zh else ". "
+    return f"[overspill{opening}{stop}{covers}{stop}{step}]\n"
+
+
+def _room_chars(bounder: Bounder, header: str) -> int:
+    """About how many characters of a summary the budget leaves."""
+    budget, used = bounder.policy.budget, len(header)
+    rooms = [
+        budget.max_chars and budget.max_chars - used,
+        budget.max_bytes and budget.max_bytes - len(header.encode()),
+        budget.max_tokens and (budget.max_tokens - bounder.policy.measure.tokens(header)) * 4,
+    ]
+    known = [room for room in rooms if room is not None]
+    return min(known) if known else 4_000
+
+
+def _laid_out(bounder: Bounder, bounded: Bounded, header: str, text: str) -> Bounded | None:
+    """As much of the summary as fits, by halving; the account says that nothing of the output is shown."""
+    measure, budget = bounder.policy.measure, bounder.policy.budget
+    text = readable(text.encode("utf-8", "surrogatepass"))
+
+    def fits(size: int) -> bool:
+        return measure.fits(header + text[:size] + ("…" if size < len(text) else ""), budget)
+
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    if low == 0:
+        return None
+    assert bounded.totals is not None
+    gaps = tuple(gaps_between([], bounded.totals))
+    shown = text[:low] + ("…" if low < len(text) else "")
+    return replace(
+        bounded,
+        text=header + shown,
+        header=header,
+        parts=(Part(shown, gap=gaps[0] if gaps else None),),
+        gaps=gaps,
+        kind="summary",
+        headline="",
+    )
+
+
+class OpenAISummarizer:
+    """A model behind an OpenAI-compatible endpoint."""
+
+    def __init__(self, model: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
+        self.model = model
+        self._client = openai_client("the summariser", base_url, api_key, TIMEOUT_SECONDS)
+
+    async def __call__(self, request: Request) -> Summary:
+        answered = await self._client.chat.completions.create(
+            model=self.model,
+            messages=[
+                {"role": "system", "content": request.instructions},
+                {"role": "user", "content": request.text},
+            ],
+            max_tokens=max(64, request.max_chars // 3),
+        )
+        text = (answered.choices[0].message.content or "") if answered.choices else ""
+        usage = answered.usage
+        return Summary(text, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+
+
+def openai_client(feature: str, base_url: str | None, api_key: str | None, timeout_seconds: float) -> Any:
+    """Its own retries are off: who retries, and how often, is said here."""
+    try:
+        from openai import AsyncOpenAI
+    except ImportError:
+        raise MissingExtra(feature, "summarise") from None
+    # Local servers want no key, and the client refuses to start without one.
+    key = api_key or (None if base_url is None else "none")
+    return AsyncOpenAI(base_url=base_url, api_key=key, timeout=timeout_seconds, max_retries=0)

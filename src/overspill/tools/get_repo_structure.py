@@ -1,0 +1,83 @@
+"""Shows the tree of a repository down to a depth and up to a number of files, and counts what is below the cut."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import ClassVar
+
+from overspill.core.ports import Store
+from overspill.errors import RequestError
+from overspill.tools.base import Tool
+from overspill.tools.root import Root, Walk
+
+MAX_DEPTH = 3
+MAX_FILES = 500
+
+
+class RepoStructure(Tool):
+    """Lists directories and files as a tree; a directory below the cut says how many files it holds."""
+
+    name = "get_repo_structure"
+    MAX_OUTPUT_CHARS: ClassVar[int] = 20_000
+    MAX_OUTPUT_LINES: ClassVar[int] = 1_000
+
+    def __init__(self, root: str | os.PathLike[str] = ".", *, store: Store | str | None = None) -> None:
+        super().__init__(store=store)
+        self._root = Root(root)
+
+    def execute(self, path: str = ".", max_depth: int = MAX_DEPTH, max_files: int = MAX_FILES) -> str:
+        if not 1 <= max_depth <= 50:
+            raise RequestError("max_depth", max_depth, "a number of levels, 1 to 50")
+        if not 1 <= max_files <= 10_000:
+            raise RequestError("max_files", max_files, "a number of files, 1 to 10,000")
+        place = self._root.directory(path)
+        tree = _Tree(Walk(self._root), max_depth, max_files)
+        # The tool's own limits hold as well; lines are given up from the end, each counted below.
+        lines = tree.drawn(place)
+        total = f"[{tree.total} files in {tree.directories} directories"
+        if tree.shown < tree.total:
+            total += f"; {tree.shown} shown, to depth {max_depth}; for more: a path further down"
+        head = f"{self._root.shown(place) if place != self._root.path else place.name}/"
+        return self._fitted(head, lines, total + "]")
+
+    def _fitted(self, head: str, lines: list[str], total: str) -> str:
+        room = self.MAX_OUTPUT_CHARS - len(head) - len(total) - 80
+        for count, line in enumerate(lines):
+            room -= len(line) + 1
+            if room < 0 or count + 4 > self.MAX_OUTPUT_LINES:
+                lines = [*lines[:count], f"[… {len(lines) - count} more lines]"]
+                break
+        return "\n".join([head, *lines, total])
+
+
+class _Tree:
+    def __init__(self, walk: Walk, max_depth: int, max_files: int) -> None:
+        self._walk, self._max_depth, self._max_files = walk, max_depth, max_files
+        self.shown = self.total = self.directories = 0
+
+    def drawn(self, directory: Path, depth: int = 1) -> list[str]:
+        directories, files = self._walk.entries(directory)
+        pad = "  " * depth
+        lines = []
+        for child in directories:
+            self.directories += 1
+            if depth >= self._max_depth or self.shown >= self._max_files:
+                below = sum(1 for _ in self._walk.files(child))
+                self.total += below
+                lines.append(f"{pad}{_printable(child.name)}/ ({below} file{'' if below == 1 else 's'} below)")
+            else:
+                lines += [f"{pad}{_printable(child.name)}/", *self.drawn(child, depth + 1)]
+        room = max(0, self._max_files - self.shown)
+        lines += [f"{pad}{_printable(file.name)}" for file in files[:room]]
+        if len(files) > room:
+            lines.append(f"{pad}… {len(files) - room} more files")
+        self.shown += min(room, len(files))
+        self.total += len(files)
+        return lines
+
+
+def _printable(name: str) -> str:
+    """A name is one line, whatever it is made of."""
+    safe = name.encode("utf-8", "replace").decode()
+    return safe if safe.isprintable() else safe.encode("unicode_escape").decode()

@@ -1,0 +1,191 @@
+"""A small agent: a model behind an OpenAI-compatible chat endpoint, and the tools it calls.
+
+Every result is bounded once more before it enters the history, whatever the tools did; a result that had
+to be cut here is logged as a warning.  The history holds the bounded form and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from overspill.core.model import Call
+from overspill.tools.base import Tool
+from overspill.tools.middleware import Middleware
+from overspill.tools.registry import ToolRegistry
+from overspill.tools.result import ToolCall, ToolResult
+from overspill.tools.running import in_own_thread
+
+if TYPE_CHECKING:
+    from overspill.bounder import Bounder
+    from overspill.core.policy import Policy
+    from overspill.core.ports import Store
+
+NO_OUTPUT = "(no output)"
+"""Some endpoints refuse an empty message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run gave."""
+
+    text: str
+    messages: list[dict[str, Any]]
+    """The whole history, ready to be continued."""
+    turns: int
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    ended: Literal["answered", "out of turns"] = "answered"
+
+
+@dataclass(slots=True)
+class _Reply:
+    """One message of the model's, whole or put together from its pieces."""
+
+    text: str = ""
+    calls: dict[int, dict[str, str]] = field(default_factory=dict)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add_call(self, index: int, id: str | None, name: str | None, arguments: str | None) -> None:
+        call = self.calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
+        call["id"] = id or call["id"]
+        call["name"] += name or ""
+        call["arguments"] += arguments or ""
+
+    def add_usage(self, usage: Any) -> None:
+        if usage is not None:
+            self.prompt_tokens = usage.prompt_tokens or 0
+            self.completion_tokens = usage.completion_tokens or 0
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        made = []
+        for index in sorted(self.calls):
+            call = self.calls[index]
+            made.append(ToolCall(call["name"], call["arguments"], call["id"] or f"call_{index}"))
+        return made
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
+        if self.calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in self.tool_calls
+            ]
+        return message
+
+
+class Agent:
+    """``policy`` bounds every result; without one, the ``toollevel`` preset does: 8,000 characters."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        tools: ToolRegistry | Sequence[Tool | Callable[..., Any]] = (),
+        base_url: str | None = None,
+        api_key: str | None = None,
+        policy: Policy | None = None,
+        store: Store | str | None = None,
+        system: str = "",
+        delivery: Literal["whole", "streamed"] = "whole",
+        on_text: Callable[[str], None] | None = None,
+        max_turns: int = 20,
+        timeout_seconds: float = 120.0,
+    ) -> None:
+        from overspill.api import preset
+        from overspill.bounder import Bounder
+
+        safety = preset("toollevel", store=store)
+        self.bounder: Bounder = Bounder(policy, safety.store) if policy else safety
+        self.tools = tools if isinstance(tools, ToolRegistry) else self._registry(tools)
+        self._client = _client(base_url, api_key, timeout_seconds)
+        self._model, self._system = model, system
+        self._delivery, self._on_text = delivery, on_text
+        self._max_turns = max_turns
+
+    async def run(self, prompt: str | Iterable[dict[str, Any]]) -> Answer:
+        """The model's answer; ``prompt`` is what the user says, or a history that ends with it."""
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        if self._system and not any(message.get("role") == "system" for message in messages):
+            messages.insert(0, {"role": "system", "content": self._system})
+        prompt_tokens = completion_tokens = 0
+        reply = _Reply()
+        for turn in range(1, self._max_turns + 1):
+            reply = await self._reply(messages)
+            messages.append(reply.message())
+            prompt_tokens += reply.prompt_tokens
+            completion_tokens += reply.completion_tokens
+            if not reply.calls:
+                return Answer(reply.text, messages, turn, prompt_tokens, completion_tokens)
+            results = await self.tools.run(reply.tool_calls)
+            messages += [await self._tool_message(result) for result in results]
+        return Answer(reply.text, messages, self._max_turns, prompt_tokens, completion_tokens, "out of turns")
+
+    async def _tool_message(self, result: ToolResult) -> dict[str, Any]:
+        """The second safety: what enters the history fits, also when a tool was told not to be cut."""
+        text = result.text
+        bounded = await in_own_thread(lambda: self.bounder.bound(text, Call(tool=result.tool, id=result.call_id)))
+        if bounded.truncated:
+            logging.getLogger("overspill").warning(
+                "%s: a result of %d characters reached the agent and was cut to %d",
+                result.tool,
+                len(text),
+                len(bounded.text),
+            )
+        return {"role": "tool", "tool_call_id": result.call_id, "content": bounded.text or NO_OUTPUT}
+
+    async def _reply(self, messages: list[dict[str, Any]]) -> _Reply:
+        asked: dict[str, Any] = {"model": self._model, "messages": messages}
+        if definitions := self.tools.definitions():
+            asked["tools"] = definitions
+        if self._delivery == "streamed":
+            return await self._streamed(asked)
+        answered = await self._client.chat.completions.create(**asked)
+        reply = _Reply()
+        reply.add_usage(answered.usage)
+        if answered.choices:
+            message = answered.choices[0].message
+            reply.text = message.content or ""
+            for index, call in enumerate(message.tool_calls or ()):
+                reply.add_call(index, call.id, call.function.name, call.function.arguments)
+        if reply.text and self._on_text:
+            self._on_text(reply.text)
+        return reply
+
+    async def _streamed(self, asked: dict[str, Any]) -> _Reply:
+        reply = _Reply()
+        stream = await self._client.chat.completions.create(**asked, stream=True)
+        async for chunk in stream:
+            reply.add_usage(chunk.usage)
+            for choice in chunk.choices[:1]:
+                if choice.delta.content:
+                    reply.text += choice.delta.content
+                    if self._on_text:
+                        self._on_text(choice.delta.content)
+                for call in choice.delta.tool_calls or ():
+                    said = call.function
+                    reply.add_call(call.index, call.id, said and said.name, said and said.arguments)
+        return reply
+
+    def _registry(self, tools: Sequence[Tool | Callable[..., Any]]) -> ToolRegistry:
+        middleware = Middleware(policy=self.bounder.policy, store=self.bounder.store)
+        return ToolRegistry(tools, middleware=middleware)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def __aenter__(self) -> Agent:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+
+def _client(base_url: str | None, api_key: str | None, timeout_seconds: float) -> Any:
+    from overspill.summarise import openai_client
+
+    return openai_client("the agent's loop", base_url, api_key, timeout_seconds)

@@ -1,0 +1,193 @@
+"""Bounds results on their way to the model, with or without a registry.
+
+Configuration has three layers, each winning over the one before: everything, one tool, one call; all may
+change at any time.  A result whose metadata already says ``truncated`` passes as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from overspill.core.events import Event, Listener
+from overspill.core.model import Bounded, Call
+from overspill.tools.result import ToolResult, metadata_of
+from overspill.tools.running import in_own_thread, sentence_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from overspill.bounder import Bounder
+    from overspill.config.configuration import Configuration, Settlement
+    from overspill.core.access import Access
+    from overspill.core.policy import Policy
+    from overspill.core.ports import Store
+
+Verdict = bool | Mapping[str, Any] | None
+"""No, yes, or yes with these options; None leaves it to the configuration."""
+ShouldTruncate = Callable[[str, ToolResult], Verdict]
+
+
+class Middleware:
+    """``policy`` holds for everything, in place of ``preset``; settings are those of a configuration file."""
+
+    def __init__(
+        self,
+        preset: str = "",
+        *,
+        policy: Policy | None = None,
+        store: Store | str | None = None,
+        access: Access | None = None,
+        skip: Collection[str] = (),
+        should_truncate: ShouldTruncate | None = None,
+        on_event: Listener | Sequence[Listener] = (),
+        configuration: Configuration | None = None,
+        **settings: Any,
+    ) -> None:
+        from overspill.config.configuration import Configuration
+
+        self._configuration = configuration or Configuration()
+        self._everywhere: dict[str, Any] = ({"preset": preset} if preset else {}) | settings
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._declared: dict[str, Policy] = {}
+        self._policy = policy
+        self._store = store
+        self._opened: Store | None = None
+        self._access = access
+        self.skip = set(skip)
+        self.should_truncate = should_truncate
+        self.listeners: tuple[Listener, ...] = (on_event,) if callable(on_event) else tuple(on_event)
+        self._settle("", {}).policy(access=self._reach())  # a wrong setting is refused now
+
+    def configure(self, tool: str = "", **settings: Any) -> None:
+        """Changes settings for everything, or for one tool; None takes one back."""
+        scope = self._tools.setdefault(tool, {}) if tool else self._everywhere
+        before = dict(scope)
+        scope.update(settings)
+        for name in [name for name, value in scope.items() if value is None]:
+            del scope[name]
+        try:
+            self._settle(tool, {}).policy(access=self._reach())
+        except Exception:
+            scope.clear()
+            scope.update(before)
+            raise
+
+    def declare(self, tool: str, policy: Policy) -> None:
+        """A policy that a tool brings with it; what is configured for the tool or the call still wins."""
+        self._declared[tool] = policy
+
+    def settlement(self, tool: str, options: Mapping[str, Any] | None = None) -> Settlement:
+        """Every setting in force for a call, with its origin."""
+        return self._settle(tool, options or {})
+
+    def bounder(self, tool: str, options: Mapping[str, Any] | None = None) -> Bounder:
+        """What bounds the results of a tool."""
+        from overspill.bounder import Bounder
+
+        configured = options or self._tools.get(tool)
+        if tool in self._declared and not configured:
+            policy = self._declared[tool]
+        elif self._policy is not None and not configured:
+            policy = self._policy
+        else:
+            policy = self._settle(tool, options or {}).policy(access=self._reach())
+        return Bounder(policy, self._open_store(), on_event=self.listeners)
+
+    async def apply(
+        self, result: Any, call: Call | str = "", *, options: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        """The result, within the limits, its metadata saying what was done. Never raises."""
+        call = Call(tool=call) if isinstance(call, str) else call
+        given = result if isinstance(result, ToolResult) else _wrapped(result, call)
+        if "truncated" in given.metadata:
+            return given
+        try:
+            verdict = self._verdict(call, given)
+            chosen = {**(verdict if isinstance(verdict, dict) else {}), **(options or {})}
+            if verdict is False or (verdict is not True and self._settle(call.tool, chosen).skip):
+                self._tell(Event(kind="skipped", call=call, bytes_before=0, bytes_after=0, reason="told to skip"))
+                return given
+            bounder = self.bounder(call.tool, chosen or None)
+        except Exception as error:  # a callback of the user's, or options that make no sense
+            self._tell(
+                Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=sentence_of(error))
+            )  # fmt: skip
+            logging.getLogger("overspill").warning("%s: %s", call.tool or "output", sentence_of(error))
+            bounder = self.bounder("")
+            if bounder.policy.when_failed == "original":
+                return given
+        return await self._bounded(bounder, given, call)
+
+    async def _bounded(self, bounder: Bounder, given: ToolResult, call: Call) -> ToolResult:
+        content = given.content
+        if content is None or isinstance(content, bool | int | float):
+            return given.with_metadata(truncated=False)
+        from overspill.content import bound_parts, is_parts
+
+        if is_parts(content):
+            parts = await in_own_thread(lambda: bound_parts(bounder, content, call))
+            return replace(given, content=parts).with_metadata(truncated=parts is not content)
+        if isinstance(content, AsyncIterable):
+            bounded = await bounder.abound(content, call)
+        elif (small := bounder.untouched(content, call)) is not None:
+            bounded = small
+        else:
+            bounded = await in_own_thread(lambda: bounder.bound(content, call))
+        keeps = not bounded.truncated and not bounded.redactions and not isinstance(content, Iterator | AsyncIterable)
+        shown = content if keeps and not isinstance(content, Bounded) else bounded.text
+        return replace(given, content=shown).with_metadata(**metadata_of(bounded))
+
+    def _verdict(self, call: Call, given: ToolResult) -> bool | dict[str, Any]:
+        if call.tool in self.skip:
+            return False
+        verdict = self.should_truncate(call.tool, given) if self.should_truncate else None
+        if verdict is None:
+            return {}
+        return verdict if isinstance(verdict, bool) else dict(verdict)
+
+    def _settle(self, tool: str, options: Mapping[str, Any]) -> Settlement:
+        """The three layers over what files and environment say."""
+        from overspill.config.files import FileSettings
+
+        files = list(self._configuration.files)
+        own = FileSettings(
+            path="code", everywhere=self._everywhere, tools=self._tools, commands={}, tool_parameters={},
+            summarization=None,
+        )  # fmt: skip
+        return replace(self._configuration, files=(own, *files)).settle(tool=tool, flags=options)
+
+    def _reach(self) -> Access:
+        from overspill.core.access import FilePath
+
+        return self._access or FilePath()
+
+    def _open_store(self) -> Store:
+        if self._opened is None:
+            if self._store is not None and not isinstance(self._store, str):
+                self._opened = self._store
+            else:
+                import os
+                from pathlib import Path
+
+                from overspill.store import default_root
+
+                place = {"store.place": self._store} if self._store else {}
+                default = str(default_root(Path.cwd(), os.environ))
+                self._opened = self._settle("", place).store(default=default)
+        return self._opened
+
+    def _tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            try:
+                listener(event)
+            except Exception as fault:
+                logging.getLogger("overspill").warning("a listener of overspill's events failed: %r", fault)
+
+
+def _wrapped(result: Any, call: Call) -> ToolResult:
+    if isinstance(result, Bounded):
+        return ToolResult(content=result.text, metadata=metadata_of(result), tool=call.tool, call_id=call.id)
+    return ToolResult(content=result, tool=call.tool, call_id=call.id)

@@ -1,0 +1,82 @@
+"""Runs one tool, whatever it is: plain or ``async``, raising, hanging, yielding its output piece by piece.
+
+A plain function runs in a thread of its own.  A thread can't be stopped: one that hangs is left behind
+and does not keep the program from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 1.0
+"""What a cancelled coroutine gets to clean up before nobody waits for it any more."""
+
+
+class TimedOut(Exception):
+    """The time is up."""
+
+
+async def called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """What the function returns; awaited when it is a coroutine."""
+    if inspect.iscoroutinefunction(function):
+        return await function(**arguments)
+    value = await in_own_thread(lambda: function(**arguments))
+    return await value if inspect.isawaitable(value) else value
+
+
+async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
+    """The result, or ``TimedOut``; what can't be stopped is left behind."""
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task}, timeout=GRACE_SECONDS)
+    if task.done() and not task.cancelled():
+        task.exception()  # seen: it was told to stop
+    raise TimedOut
+
+
+async def in_own_thread(function: Callable[[], T]) -> T:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: Any, raised: BaseException | None) -> None:
+        if future.done():
+            return
+        if raised is None:
+            future.set_result(result)
+        else:
+            future.set_exception(raised)
+
+    def work() -> None:
+        result: T | None = None
+        raised: BaseException | None = None
+        try:
+            result = function()
+        except StopIteration as error:  # a future can't carry it
+            raised = RuntimeError(f"it raised StopIteration: {error}")
+        except BaseException as error:
+            raised = error
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    threading.Thread(target=work, name="overspill-tool", daemon=True).start()
+    return await future
+
+
+def sentence_of(error: BaseException) -> str:
+    """What a model reads of an exception."""
+    said = str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

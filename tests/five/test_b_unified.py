@@ -1,0 +1,211 @@
+"""Rows B1 to B7: one rule for all tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from five.texts import bounder
+from overspill import LocalStore, SubAgent
+from overspill.api import preset
+from overspill.config import load
+from overspill.core.model import Call
+from overspill.envelope import bound_envelope, envelope_text, raw_json
+from overspill.errors import PolicyError
+
+DAY = 86_400.0
+
+
+def response(lines: int = 5_000, **more: Any) -> dict[str, Any]:
+    return {
+        "status": "success",
+        "data": {"items": [f"item {number}" for number in range(lines)]},
+        "text": "found many",
+        "stats": {"time_ms": 12},
+        "context": {"cwd": ".", "params_input": {"q": "x"}},
+        **more,
+    }
+
+
+def test_b1_two_thousand_lines_or_51200_bytes_whichever_comes_first() -> None:
+    bounds = bounder("unified")
+    assert bounds.bound(text := "line\n" * 2_000).text is text
+    assert not bounds.bound("y" * 51_200).truncated
+    by_lines = bounds.bound("line\n" * 2_001)
+    assert (by_lines.kept_lines, by_lines.kept_bytes) == (2_000, 10_000)
+    by_bytes = bounds.bound(("y" * 99 + "\n") * 1_000)
+    assert (by_bytes.kept_lines, by_bytes.omitted_lines) == (512, 488)
+    assert by_bytes.kept_bytes == 51_200
+
+
+def test_b1_the_head_by_default_and_the_tail_on_request() -> None:
+    text = "".join(f"{number}\n" for number in range(3_000))
+    first, last = bounder("unified").bound(text), bounder("unified", keep="tail").bound(text)
+    assert first.text.startswith("0\n1\n2\n")
+    assert "\n1999\n" in first.text
+    assert "\n2000\n" not in first.text
+    assert last.text.endswith("\n2998\n2999\n")
+    assert "\n1000\n" in last.text
+    assert "\n999\n" not in last.text
+
+
+def test_b2_the_raw_result_as_json_under_the_project_kept_7_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OVERSPILL_DIR")
+    start = 1_750_000_000.0
+    bounds = preset("unified", clock=lambda: start)
+    given = response()
+    cut = bound_envelope(given, tool="search", bounder=bounds)
+    path = Path(cut["data"]["truncation"]["full_output_path"])
+    assert path.parent == tmp_path / "tool-output"
+    assert re.fullmatch(r"tool_\d{8}_\d{6}_search\.json", path.name)
+    assert json.loads(path.read_text("utf-8")) == given
+    soon = preset("unified", clock=lambda: start + 6.9 * DAY)
+    soon.bound("other\n" * 3_000)
+    assert path.exists()
+    late = preset("unified", clock=lambda: start + 7.1 * DAY)
+    late.bound("another\n" * 3_000)
+    assert not path.exists()
+
+
+def test_b3_the_envelope_is_partial_with_exact_figures() -> None:
+    given = response()
+    cut = bound_envelope(given, tool="search", bounder=bounder("unified"))
+    raw = raw_json(given)
+    assert set(cut) == {"status", "data", "text", "stats", "context"}
+    assert cut["status"] == "partial"
+    assert cut["data"]["truncated"] is True
+    truncation = cut["data"]["truncation"]
+    assert list(truncation) == [
+        "direction", "max_lines", "max_bytes", "original_lines", "original_bytes", "kept_lines", "kept_bytes",
+        "full_output_path",
+    ]  # fmt: skip
+    assert truncation["direction"] == "head"
+    assert (truncation["max_lines"], truncation["max_bytes"]) == (2_000, 51_200)
+    assert truncation["original_lines"] == raw.count("\n") + 1
+    assert truncation["original_bytes"] == len(raw.encode())
+    preview = cut["data"]["preview"]
+    assert raw.startswith(preview)
+    assert truncation["kept_lines"] == preview.count("\n") == 2_000
+    assert truncation["kept_bytes"] == len(preview.encode())
+    assert "\n" not in cut["text"]
+    assert truncation["full_output_path"] in cut["text"]
+    assert (cut["stats"], cut["context"]) == (given["stats"], given["context"])
+    json.loads(json.dumps(cut, allow_nan=False))
+
+
+def test_b3_an_error_stays_an_error() -> None:
+    error = {"code": "E_TIMEOUT", "message": "too slow"}
+    cut = bound_envelope(response(status="error", error=error), bounder=bounder("unified"))
+    assert (cut["status"], cut["error"]) == ("error", error)
+
+
+def test_b3_a_small_envelope_is_the_very_same_object() -> None:
+    given = response(3)
+    assert bound_envelope(given, bounder=bounder("unified")) is given
+
+
+class Odd:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def circle() -> dict[str, Any]:
+    knot: dict[str, Any] = response()
+    knot["data"]["self"] = knot
+    return knot
+
+
+def deep() -> dict[str, Any]:
+    nested: Any = "x"
+    for _ in range(50_000):
+        nested = [nested]
+    return {"status": "success", "data": nested, "text": "y" * 60_000}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        circle(),
+        deep(),
+        {"data": "x" * 60_000},
+        {"status": 7, "data": {1: float("nan"), ("a", 2): b"\xff" * 60_000}},
+        {"status": "success", "data": {"odd": Odd(), "many": ["x" * 100] * 3_000}},
+        {"status": None, "data": {"x"} | {str(n) for n in range(9_000)}, "context": "none"},
+        ["line"] * 5_000,
+        "not json at all\n" * 5_000,
+        b"\xfe\xff" * 60_000,
+        json.dumps(response()),
+        {"status": "success", "stats": {"rows": ["r" * 50] * 3_000}, "data": 1, "context": {"truncation_skip": "yes"}},
+    ],
+    ids=["circle", "deep", "no-status", "nan", "raises", "set", "list", "text", "bytes", "json-text", "large-stats"],
+)
+def test_b3_whatever_comes_in_valid_json_comes_out(given: Any) -> None:
+    cut = bound_envelope(given, tool="odd", bounder=bounder("unified"))
+    text = json.dumps(cut, allow_nan=False, ensure_ascii=False)
+    assert json.loads(text) == cut
+    text.encode()
+    assert cut["status"] == "partial"
+    assert cut["data"]["truncation"]["kept_bytes"] <= 51_200
+    assert len(cut["data"]["preview"]) <= 60_000
+    assert cut["data"]["preview"]
+
+
+def test_b4_truncation_skip_lets_the_output_through_whole() -> None:
+    given = response(context={"truncation_skip": True})
+    assert bound_envelope(given, bounder=bounder("unified")) is given
+    asked = response(context={"truncation_skip": False})
+    assert bound_envelope(asked, bounder=bounder("unified"))["status"] == "partial"
+
+
+def test_b5_the_notice_depends_on_what_the_model_has(tmp_path: Path) -> None:
+    with_task = preset("unified", store=LocalStore(tmp_path), access=SubAgent("Task"))
+    without = preset("unified", store=LocalStore(tmp_path))
+    handed, own = (bound_envelope(response(), bounder=bounds)["text"] for bounds in (with_task, without))
+    assert "sub-agent with the Task tool" in handed
+    assert "Read" in own
+    assert "Grep" in own
+    assert "sub-agent" not in own
+    chinese = preset("unified", store=LocalStore(tmp_path), language="zh")
+    assert "请用 Read 分页读取" in bound_envelope(response(), bounder=chinese)["text"]
+
+
+def test_b6_the_history_gets_the_bounded_form() -> None:
+    message = envelope_text(response(), tool="search", bounder=bounder("unified"))
+    assert json.loads(message)["status"] == "partial"
+    assert len(message) < 80_000
+
+
+def test_b7_the_environment(tmp_path: Path) -> None:
+    env = {
+        "TOOL_OUTPUT_MAX_LINES": "70",
+        "TOOL_OUTPUT_MAX_BYTES": "9000",
+        "TOOL_OUTPUT_TRUNCATE_DIRECTION": "tail",
+        "TOOL_OUTPUT_DIR": str(tmp_path / "out"),
+        "TOOL_OUTPUT_RETENTION_DAYS": "3",
+        "OVERSPILL_PRESET": "unified",
+    }
+    settled = load(str(tmp_path), env).settle(tool="x")
+    from overspill import Bounder, FilePath
+
+    store = settled.store(default="nowhere")
+    policy = settled.policy(access=FilePath())
+    bounded = Bounder(policy, store).bound("".join(f"{number}\n" for number in range(500)), Call(tool="x"))
+    assert bounded.kept_lines == 70
+    assert bounded.text.endswith("\n499\n")
+    assert Path(bounded.path or "").parent == tmp_path / "out"
+    assert store.retention.days == 3  # type: ignore[union-attr]
+    for variable, wrong in (
+        ("TOOL_OUTPUT_MAX_LINES", "-1"),
+        ("TOOL_OUTPUT_MAX_BYTES", "many"),
+        ("TOOL_OUTPUT_TRUNCATE_DIRECTION", "middle"),
+    ):
+        with pytest.raises(PolicyError, match=variable):
+            load(str(tmp_path), {variable: wrong}).settle().policy(access=FilePath())

@@ -1,0 +1,137 @@
+"""Row A2, and the summariser against a real server: slow, failing, saying too much, saying nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overspill import Bounded, Bounder, Budget, Call, Event, MemoryStore, Policy, PolicyError
+from overspill.config import load
+from overspill.core.notice import recognised
+from overspill.core.strategies import Auto
+from overspill.summarise import OpenAISummarizer, Request, Summarise, Summary, configured
+from tools.chat_server import Say, Server, chat_server
+
+SOURCE = "".join(f"def function_{number}(): return {number}\n" for number in range(3_000))
+
+
+def bounded_by(server: Server, output: Any = SOURCE, **settings: Any) -> tuple[Bounded, list[Event], MemoryStore]:
+    events: list[Event] = []
+    store = MemoryStore()
+
+    async def main() -> Bounded:
+        strategy = Summarise(summarizer=OpenAISummarizer("cheap", base_url=server.url), **settings)
+        policy = Policy(budget=Budget(max_chars=4_000), strategy=strategy)
+        return await Bounder(policy, store, on_event=events.append).abound(output, Call(tool="read"))
+
+    return asyncio.run(main()), events, store
+
+
+def test_a2_a_labelled_summary_the_whole_kept_and_the_cost_counted() -> None:
+    with chat_server([Say("3,000 functions that return numbers.", usage=(12_000, 9))]) as server:
+        bounded, events, store = bounded_by(server)
+    header, _, text = bounded.text.partition("\n")
+    assert text == "3,000 functions that return numbers."
+    assert "SUMMARY of lines 1-" in header
+    assert "by cheap, not the output" in header
+    assert bounded.handle
+    assert store.open(bounded.handle).read(0, 1 << 20) == SOURCE.encode()
+    assert recognised(bounded.text)
+    assert bounded.omitted_bytes == len(SOURCE)
+    assert [event.kind for event in events] == ["truncated", "summarised"]
+    assert (events[1].tokens_in, events[1].tokens_out) == (12_000, 9)
+    system, user = server.requests[0]["messages"]
+    assert "definitions" in system["content"]
+    assert "structure" in system["content"]
+    assert 40_000 < len(user["content"]) <= 50_000
+    covered = user["content"].count("\n")
+    assert f"lines 1-{covered} " in header
+
+
+def test_a2_only_above_the_trigger_and_only_when_something_was_cut() -> None:
+    with chat_server([]) as server:
+        below, _, _ = bounded_by(server, SOURCE[:19_999])
+        small, _, _ = bounded_by(server, "small")
+    assert below.truncated
+    assert "SUMMARY" not in below.text
+    assert small.text == "small"
+    assert not server.requests
+
+
+def test_a2_a_failure_is_tried_once_more() -> None:
+    with chat_server([Say(status=500), Say("at last")]) as server:
+        bounded, _, _ = bounded_by(server)
+    assert bounded.text.endswith("\nat last")
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ([Say(status=500), Say(status=500)], "500"),
+        ([Say(""), Say("  \n")], "it said nothing"),
+        ([Say("late", seconds=3.0)], "it took longer than 0.5 seconds"),
+    ],
+    ids=["failing", "empty", "slow"],
+)
+def test_a2_falls_back_to_the_cut(script: list[Say], reason: str) -> None:
+    with chat_server(script) as server:
+        bounded, events, _ = bounded_by(server, timeout_seconds=0.5)
+    assert "SUMMARY" not in bounded.text
+    assert "def function_0():" in bounded.text
+    assert "def function_2999():" in bounded.text
+    assert [event.kind for event in events] == ["truncated", "error"]
+    assert reason in events[1].reason
+
+
+def test_a2_more_than_was_asked_for_is_cut_to_the_budget() -> None:
+    with chat_server([Say("word " * 50_000)]) as server:
+        bounded, _, _ = bounded_by(server)
+    assert 3_900 < len(bounded.text) <= 4_000
+    assert bounded.text.endswith("…")
+
+
+def test_a2_any_async_callable_will_do_and_one_that_raises_is_a_cut() -> None:
+    async def short(request: Request) -> str:
+        assert request.call.tool == "read"
+        return f"{len(request.text)} characters"
+
+    async def broken(request: Request) -> Summary:
+        raise RuntimeError("no model")
+
+    for summarizer, expected in ((short, "characters"), (broken, "lines shown")):
+        policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=summarizer, fallback=Auto()))
+        bounded = asyncio.run(Bounder(policy, MemoryStore()).abound(SOURCE, Call(tool="read")))
+        assert expected in bounded.text
+
+
+def test_a2_where_nothing_can_be_awaited_the_fallback_cuts() -> None:
+    async def never(request: Request) -> str:
+        raise AssertionError
+
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=never))
+    assert "def function_2999():" in Bounder(policy, MemoryStore()).bound(SOURCE).text
+
+
+def test_a2_without_a_store_it_says_so() -> None:
+    async def short(request: Request) -> str:
+        return "functions"
+
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=short))
+    bounded = asyncio.run(Bounder(policy, None).abound(SOURCE))
+    assert "could NOT be saved" in bounded.text
+    assert bounded.text.endswith("functions")
+
+
+def test_a2_settings_from_a_file_and_wrong_ones(tmp_path: Path) -> None:
+    file = tmp_path / "overspill.yaml"
+    file.write_text("summarization: {enabled: true, model: cheap, max_input_chars: 900, trigger_threshold: 300}\n")
+    settings = load(str(tmp_path), {}).summarization
+    assert settings is not None
+    strategy = configured(settings, base_url="http://127.0.0.1:9/v1")
+    assert (strategy.max_input_chars, strategy.trigger_chars) == (900, 300)
+    assert isinstance(strategy.summarizer, OpenAISummarizer)
+    with pytest.raises(PolicyError):
+        Summarise(timeout_seconds=0)
