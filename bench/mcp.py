@@ -1,0 +1,162 @@
+"""Prints what overspill costs before real MCP servers, each figure beside the same without it.
+
+Two published servers (installed by npm into a cache at the first run) and one that only writes. The runs
+alternate, so that what else the machine does hits both alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from overspill.mcp.doctor import Probe
+
+VERSION = "2026.8.31"
+STARTS = 7
+CALLS = 1_000
+STREAMED = 40
+MEGABYTE = 1_000_000
+_MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
+_WRITER = """
+import json, os, sys
+text = {}
+def made(size, kind):
+    if (size, kind) not in text:
+        words = ("x" * size) if kind == "x" else "".join(
+            f"2026-11-18T22:{n % 60:02}:00Z INFO worker-{n % 7} request {n} done in {n % 97} ms\\n" for n in range(size // 66))
+        text[size, kind] = json.dumps(words)
+    return text[size, kind]
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    if "id" not in message: continue
+    if message["method"] == "initialize":
+        result = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"writer","version":"1"}}'
+    elif message["method"] == "tools/call":
+        given = message["params"]["arguments"]
+        result = '{"content":[{"type":"text","text":%s}]}' % made(given["size"], given["kind"])
+    else:
+        result = '{"tools":[]}'
+    data = memoryview(b'{"jsonrpc":"2.0","id":%d,"result":%s}\\n' % (message["id"], result.encode()))
+    while data:
+        data = data[os.write(1, data):]
+"""
+
+
+def interposed(command: list[str], *options: str) -> list[str]:
+    return [sys.executable, "-c", _MAIN, *options, "--", *command]
+
+
+def node_server(name: str) -> list[str] | None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "overspill-tests" / f"mcp-{VERSION}"
+    script = cache / "node_modules" / ".bin" / f"mcp-server-{name}"
+    if not script.exists() and shutil.which("npm"):
+        cache.mkdir(parents=True, exist_ok=True)
+        package = f"@modelcontextprotocol/server-{name}@{VERSION}"
+        words = [str(shutil.which("npm")), "install", "--no-audit", "--no-fund", "--prefix", str(cache), package]
+        subprocess.run(words, capture_output=True, check=False)
+    return ["node", str(script.resolve())] if script.exists() else None
+
+
+def begin(command: list[str]) -> float:
+    """Seconds until the handshake is done and the tools are listed."""
+    started = time.perf_counter()
+    with Probe(command) as probe:
+        probe.begin()
+        return time.perf_counter() - started
+
+
+def paces(command: list[str], tool: str, arguments: dict[str, Any]) -> list[float]:
+    """Milliseconds of calls one after another."""
+    with Probe(command) as probe:
+        probe.begin()
+        taken = []
+        for _ in range(CALLS):
+            started = time.perf_counter()
+            probe.ask("tools/call", {"name": tool, "arguments": arguments})
+            taken.append((time.perf_counter() - started) * 1e3)
+        return taken
+
+
+def at_once(command: list[str], tool: str, arguments: dict[str, Any]) -> float:
+    """Seconds for so many calls sent before any answer is read."""
+    with Probe(command) as probe:
+        probe.begin()
+        started = time.perf_counter()
+        probe.ask_all([("tools/call", {"name": tool, "arguments": arguments})] * CALLS)
+        return time.perf_counter() - started
+
+
+def streamed(command: list[str], kind: str) -> float:
+    """Megabytes of results a second, by what the server writes."""
+    with Probe(command) as probe:
+        probe.begin()
+        asked = ("tools/call", {"name": "write", "arguments": {"size": MEGABYTE, "kind": kind}})
+        probe.ask_all([asked])
+        started = time.perf_counter()
+        probe.ask_all([asked] * STREAMED)
+        return STREAMED / (time.perf_counter() - started)
+
+
+def beside(measure: Callable[[list[str]], float], command: list[str], runs: int, *options: str) -> tuple[float, float]:
+    """The median without and with overspill, in turns."""
+    direct, through = [], []
+    for _ in range(runs):
+        direct.append(measure(command))
+        through.append(measure(interposed(command, *options)))
+    return median(direct), median(through)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["OVERSPILL_DIR"] = str(Path(place) / "kept")
+        small = Path(place) / "small.txt"
+        small.write_text("small\n")
+        known = [
+            ("everything", [], "echo", {"message": "hi"}),
+            ("filesystem", [place], "read_text_file", {"path": str(small)}),
+        ]
+        for name, words, tool, arguments in known:
+            command = node_server(name)
+            if command is None:
+                print(f"{name}: npm and node are needed")
+                continue
+            report(f"server-{name}", [*command, *words], tool, arguments)
+        writer = [sys.executable, "-c", _WRITER]
+        print("a stream of 1 MB results, MB/s        directly   overspill")
+        for title, kind, options in (
+            ("let through (--skip '*')", "log", ("--skip", "*")),
+            ("bounded: a log", "log", ()),
+            ("bounded: a log, --keep ends", "log", ("--keep", "ends")),
+            ("bounded: one long line", "x", ()),
+        ):
+            direct, through = beside(lambda words, kind=kind: streamed(words, kind), writer, 3, *options)  # type: ignore[misc]
+            print(f"  {title:<34}{direct:>10.0f}{through:>12.1f}")
+
+
+def report(title: str, command: list[str], tool: str, arguments: dict[str, Any]) -> None:
+    direct, through = beside(begin, command, STARTS)
+    print(
+        f"{title}\n  start, handshake and list     {direct:.3f} s directly, {through:.3f} s with overspill: +{through - direct:.3f} s"
+    )
+    plain, bounded = paces(command, tool, arguments), paces(interposed(command), tool, arguments)
+    for name, pick in (("p50", median), ("p99", lambda taken: quantiles(taken, n=100)[98])):
+        one, other = pick(plain), pick(bounded)
+        print(
+            f"  a small call, {name}             {one:.3f} ms directly, {other:.3f} ms with overspill: +{other - one:.3f} ms"
+        )
+    one, other = beside(lambda words: at_once(words, tool, arguments), command, 3)
+    print(f"  {CALLS} calls at once           {one:.3f} s directly, {other:.3f} s with overspill")
+
+
+if __name__ == "__main__":
+    print(json.dumps({"cores": os.cpu_count(), "load": [round(value, 1) for value in os.getloadavg()]}))
+    main()

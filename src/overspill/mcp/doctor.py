@@ -1,0 +1,213 @@
+"""`overspill mcp doctor`: what overspill would do before this server, and what it would cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from overspill.errors import OverspillError
+from overspill.mcp import wire
+from overspill.mcp.assembly import Assembly, assembled
+from overspill.mcp.schema import Trimming
+from overspill.mcp.toolbook import DECLARED_SIZE, least_room_bytes
+
+START_SECONDS = 60.0
+_PINGS = 60
+_MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
+
+
+class NoServer(OverspillError):
+    """The server did not start, or does not answer."""
+
+
+def doctor(options: Mapping[str, Any], words: Sequence[str]) -> int:
+    """Connects to the server twice, without and with overspill, and says what it finds."""
+    if not words:
+        print("overspill: say which server: overspill mcp doctor -- SERVER…", file=sys.stderr)
+        return 2
+    parts = assembled(options, start=os.getcwd(), env=os.environ)
+    own = [word for name, value in options.items() for word in _again(name, value)]
+    try:
+        with Probe(words) as direct:
+            started, listed = direct.begin()
+            paced = direct.pace()
+            about, tools = direct.about, direct.tools
+        with Probe([sys.executable, "-c", _MAIN, *own, "--", *words]) as through:
+            started_through, listed_through = through.begin()
+            paced_through = through.pace()
+            names = [str(tool.get("name")) for tool in through.tools]
+    except NoServer as fault:
+        print(f"overspill: {fault}", file=sys.stderr)
+        return 1
+    print(f"server     {about}, {len(tools)} tools")
+    for line in said(tools, names, parts):
+        print(line)
+    print(f"connect    {started:.2f} s directly, {started_through:.2f} s with overspill (handshake and list: +"
+          f"{max(0.0, started_through + listed_through - started - listed):.2f} s)")  # fmt: skip
+    print(f"a message  {paced * 1e3:.2f} ms directly, {paced_through * 1e3:.2f} ms with overspill (median of {_PINGS})")
+    return 0
+
+
+def said(tools: Sequence[Mapping[str, Any]], names: Sequence[str], parts: Assembly) -> list[str]:
+    """What becomes of the results of these tools, and under which names read-back is listed."""
+    budget = parts.policy.budget
+    sizes = [
+        f"{value} {unit}" for unit in ("tokens", "bytes", "chars", "lines") if (value := getattr(budget, f"max_{unit}"))
+    ]
+    lines = [f"results    over {' or '.join(sizes)} are cut; the whole goes to {parts.place}"]
+    by_fate: dict[str, list[str]] = {}
+    for tool in tools:
+        by_fate.setdefault(_fate(tool, parts), []).append(str(tool.get("name")))
+    for fate, fated in by_fate.items():
+        lines.append(f"  {fate}: {', '.join(fated)}")
+    own = [name for name in names if name not in {str(tool.get("name")) for tool in tools}]
+    lines.append(f"read-back  {', '.join(own) or 'none'}")
+    return lines
+
+
+def _fate(tool: Mapping[str, Any], parts: Assembly) -> str:
+    bounder = parts.rules.bounder(str(tool.get("name")))
+    if bounder is None:
+        return "let through whole"
+    meta = tool.get("_meta")
+    declared = (
+        f"; up to {meta[DECLARED_SIZE]} characters pass" if isinstance(meta, Mapping) and DECLARED_SIZE in meta else ""
+    )
+    if "outputSchema" not in tool:
+        return "text is cut" + declared
+    if parts.rules.structured == "keep":
+        return "text is cut, structured content is kept whatever its size" + declared
+    room = least_room_bytes(bounder.policy.budget)
+    if parts.rules.structured == "trim" and Trimming(tool["outputSchema"]).is_sure(room):
+        return "text and structured content are cut, the schema holds" + declared
+    return "text is cut, the schema is taken out of the list and large structured content is dropped" + declared
+
+
+def _again(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if value is True:
+        return [flag]
+    return [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
+
+
+class Probe:
+    """A host of the simplest kind, with a watch."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
+        self.about = ""
+        self.tools: list[dict[str, Any]] = []
+        self._next = 0
+
+    def __enter__(self) -> Probe:
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+            )
+        except OSError as fault:
+            raise NoServer(f"can't start {self._command[0]!r}: {fault.strerror or fault}") from None
+        assert self._process.stdout is not None
+        self._lines = wire.Lines()
+        self._ready: list[bytes] = []
+        self._timer = threading.Timer(START_SECONDS, self._process.kill)
+        self._timer.daemon = True
+        self._timer.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._timer.cancel()
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def begin(self) -> tuple[float, float]:
+        """Seconds until the handshake was done, and for the list of all tools."""
+        started = time.perf_counter()
+        said = self.ask(
+            "initialize",
+            {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "overspill doctor", "version": "1"},
+            },
+        )
+        server = said.get("serverInfo", {})
+        self.about = f"{server.get('name', '?')} {server.get('version', '')}".strip()
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        begun = time.perf_counter()
+        cursor: dict[str, Any] = {}
+        while True:
+            page = self.ask("tools/list", cursor)
+            self.tools += page.get("tools", [])
+            if not page.get("nextCursor"):
+                break
+            cursor = {"cursor": page["nextCursor"]}
+        return begun - started, time.perf_counter() - begun
+
+    def pace(self) -> float:
+        """Seconds there and back, the median."""
+        taken = []
+        for _ in range(_PINGS):
+            started = time.perf_counter()
+            self.ask("ping", {})
+            taken.append(time.perf_counter() - started)
+        return median(taken)
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The result; an error is told as the server tells it."""
+        (message,) = self.ask_all([(method, params)])
+        result = message.get("result")
+        if isinstance(result, dict):
+            return result
+        if method == "tools/list":
+            return {}  # a server without tools
+        raise NoServer(f"the server refuses {method}: {json.dumps(message.get('error'))[:300]}")
+
+    def ask_all(self, requests: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """The responses, in the order of the requests: they are sent before any is read."""
+        first = self._next + 1
+        self._next += len(requests)
+        for number, (method, params) in enumerate(requests, first):
+            self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        found: dict[int, dict[str, Any]] = {}
+        while len(found) < len(requests):
+            message = wire.decoded(self._line())
+            if not isinstance(message, dict):
+                continue
+            if "method" not in message and first <= (message.get("id") or 0) <= self._next:
+                found[message["id"]] = message
+            elif "method" in message and "id" in message:
+                self._send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "not here"}})
+        return [found[number] for number in sorted(found)]
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(wire.encoded(message) + b"\n")
+        except OSError:
+            raise self._ended() from None
+
+    def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        while not self._ready:
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._ended()
+            self._ready = self._lines.feed(chunk)
+        return self._ready.pop(0)
+
+    def _ended(self) -> NoServer:
+        status = self._process.wait()
+        words = " ".join(self._command)[:200]
+        return NoServer(
+            f"the server ended with status {status} or did not answer in {START_SECONDS:.0f} s: run {words!r}"
+        )

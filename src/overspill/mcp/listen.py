@@ -1,0 +1,127 @@
+"""A listener over HTTP before a server over HTTP: what goes through is bounded, everything else passes.
+
+Guarantees: it listens on the loopback unless told otherwise, and there refuses pages of other origins;
+headers of host and server pass, those given for the server are added and never logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from overspill.errors import MissingExtra, PolicyError
+from overspill.mcp.asgi import App, OverspillASGI, Receive, Scope, Send
+from overspill.mcp.assembly import Assembly
+
+if TYPE_CHECKING:
+    import httpx
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_HOP = frozenset(
+    (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length")
+)
+
+
+def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -> int:
+    """Serves until it is told to stop."""
+    try:
+        import uvicorn
+    except ModuleNotFoundError:
+        raise MissingExtra("overspill mcp --listen", "http") from None
+    host, port = checked_place(place)
+    app = guarded(OverspillASGI(relay(url, given), assembly=assembly), host)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=2
+    )
+    print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
+    uvicorn.Server(config).run()
+    return 0
+
+
+def checked_place(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 65536):
+        raise PolicyError("--listen", place, "a port, or an address and a port such as 127.0.0.1:8100")
+    return host.strip("[]") or LOOPBACK[0], int(port)
+
+
+def relay(url: str, given: Mapping[str, str]) -> App:
+    """An app that hands every request on to an address."""
+    import httpx
+
+    timeout = httpx.Timeout(None, connect=30)
+    client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _HOP]
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        wanted = {name.lower() for name in given}
+        headers = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in wanted]
+        headers += [(name.encode(), value.encode()) for name, value in given.items()]
+        request = client.build_request(scope["method"], url, headers=headers, content=body or None)
+        try:
+            got = await client.send(request, stream=True)
+        except httpx.HTTPError as fault:
+            words = f"the server can't be reached: {type(fault).__name__}".encode()
+            await _plain(send, 502, words)
+            return
+        handing = asyncio.create_task(_handed_on(got, send))
+        leaving = asyncio.create_task(_left(receive))
+        await asyncio.wait((handing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for task in (handing, leaving):
+            task.cancel()
+        await asyncio.gather(handing, leaving, return_exceptions=True)
+
+    return app
+
+
+async def _left(receive: Receive) -> None:
+    """The host closed the connection: the server is told by closing ours."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _handed_on(got: httpx.Response, send: Send) -> None:
+    import httpx
+
+    headers = [(name, value) for name, value in got.headers.raw if name.lower() not in _HOP]
+    await send({"type": "http.response.start", "status": got.status_code, "headers": headers})
+    try:
+        with suppress(httpx.HTTPError):  # the end of a stream that broke is its end: it can be resumed
+            async for chunk in got.aiter_raw():
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    finally:
+        await got.aclose()
+    await send({"type": "http.response.body", "body": b""})
+
+
+def guarded(app: App, host: str) -> App:
+    """On the loopback, a page in a browser may not speak for the user."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and host in LOOPBACK:
+            given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            named = urlsplit("//" + given.get(b"host", "")).hostname
+            origin = given.get(b"origin")
+            if named not in LOOPBACK or (origin and urlsplit(origin).hostname not in LOOPBACK):
+                await _plain(send, 403, b"this listener answers local programs only")
+                return
+        await app(scope, receive, send)
+
+    return checked
+
+
+async def _plain(send: Send, status: int, words: bytes) -> None:
+    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(words)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": words})

@@ -1,0 +1,324 @@
+"""Both directions of one connection, message by message: what came in, what goes out. No transport.
+
+Guarantees: a message of which nothing is changed goes out as the very bytes it was, and in its order;
+only results of `tools/list`, `tools/call` (`tasks/result`) and, on request, `resources/read` are looked
+into; calls of read-back tools never reach the server, and are answered when it is gone.  A fault of
+overspill's lets the message through.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from overspill.core.model import Bounded, Call
+from overspill.mcp import wire
+from overspill.mcp.results import Setting, bound_message
+from overspill.mcp.rules import Rules
+from overspill.mcp.toolbook import ToolBook
+from overspill.mcp.wire import NOTHING, Envelope, Raw
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+"""Requests of 2026-07-28 and later carry it; their results say of what type they are."""
+
+SERVER_GONE = -32000
+_MOST_TASKS = 10_000
+
+log = logging.getLogger("overspill")
+
+
+class ReadBack(Protocol):
+    """What answers the read-back tools."""
+
+    def answer(self, verb: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+        """The text, and whether it is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call of a read-back tool: ``Conversation.answer`` takes it, on any thread."""
+
+    id: Raw
+    key: object
+    verb: str
+    arguments: dict[str, Any]
+    modern: bool
+    batched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What becomes of one message of the host's."""
+
+    forward: bytes = b""
+    answer: bytes = b""
+    calls: tuple[OwnCall, ...] = ()
+
+
+class _CallParams(msgspec.Struct):
+    name: Any = ""
+    arguments: Raw = NOTHING
+    meta: Raw = msgspec.field(default=NOTHING, name="_meta")
+    cursor: Any = None
+    task_id: Any = msgspec.field(default=None, name="taskId")
+    uri: Any = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    id: Raw
+    method: str
+    tool: str = ""
+    command: str = ""
+    first_page: bool = True
+
+
+_PARAMS = msgspec.json.Decoder(_CallParams)
+_NO_PARAMS = _CallParams()
+
+
+class Conversation:
+    """One connection. ``from_host`` and ``from_server`` may run on two threads."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        book: ToolBook,
+        read_back: ReadBack | None = None,
+        *,
+        shown: Callable[[Bounded], None] = lambda bounded: None,
+    ) -> None:
+        self._rules = rules
+        self.book = book
+        self._read_back = read_back
+        self._shown = shown
+        self._pending: dict[object, _Pending] = {}
+        self._own: set[object] = set()
+        self._tasks: dict[str, str] = {}
+        self._gone = ""
+        self._lock = threading.Lock()
+        self.is_started = False
+        """Has the server answered anything?"""
+
+    # From the host
+
+    def from_host(self, line: bytes) -> Turn:
+        try:
+            return self._from_host(line)
+        except Exception as fault:
+            log.warning("a message of the host passes as it is: %r", fault)
+            return Turn(line)
+
+    def _from_host(self, line: bytes) -> Turn:
+        found = wire.envelope(line)
+        if found is not None:
+            return self._one_from_host(line, found, batched=False)
+        batch = wire.elements(line) if line.lstrip()[:1] == b"[" else None
+        return Turn(line) if not batch else self._batch_from_host(line, batch)
+
+    def _batch_from_host(self, line: bytes, batch: Iterable[Raw]) -> Turn:
+        whole = list(batch)
+        turns = []
+        for item in whole:
+            found = wire.envelope(item)
+            data = bytes(item)
+            turns.append(Turn(data) if found is None else self._one_from_host(data, found, batched=True))
+        answers = [Raw(turn.answer) for turn in turns if turn.answer]
+        calls = tuple(call for turn in turns for call in turn.calls)
+        forward = [turn.forward for turn in turns if turn.forward]
+        if [bytes(item) for item in whole] == forward:
+            return Turn(line)
+        joined = b"[" + b",".join(forward) + b"]" + _end_of(line) if forward else b""
+        return Turn(joined, wire.encoded(answers) if answers else b"", calls)
+
+    def _one_from_host(self, line: bytes, found: Envelope, *, batched: bool) -> Turn:
+        if not found.is_request:
+            return self._note_from_host(line, found)
+        key, method = found.key, found.method
+        params = self._params(found)
+        if method == "tools/call" and isinstance(params.name, str):
+            verb = self.book.verb(params.name)
+            if verb is not None and self._read_back is not None:
+                arguments = wire.decoded(params.arguments) if bytes(params.arguments) else {}
+                self._own.add(key)
+                arguments = arguments if isinstance(arguments, dict) else {}
+                return Turn(calls=(OwnCall(found.id, key, verb, arguments, _is_modern(params), batched),))
+        with self._lock:  # either the server's end finds the request here, or the request finds the server gone
+            if self._gone:
+                return Turn(answer=self._without_server(found, params))
+            self._pending[key] = self._expected(found, params)
+        true_name = self.book.true_name(params.name) if method == "tools/call" else params.name
+        if true_name != params.name:
+            return Turn(_renamed(line, true_name))
+        return Turn(line)
+
+    def _note_from_host(self, line: bytes, found: Envelope) -> Turn:
+        if found.method == "notifications/cancelled":
+            params = wire.decoded(found.params) if bytes(found.params) else None
+            key = params.get("requestId") if isinstance(params, dict) else None
+            if isinstance(key, str | int | float) and key in self._own:
+                self._own.discard(key)
+                return Turn()
+        return Turn() if self._gone else Turn(line)
+
+    def _params(self, found: Envelope) -> _CallParams:
+        if not bytes(found.params):
+            return _NO_PARAMS
+        try:
+            return _PARAMS.decode(found.params)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            known = wire.members(found.params) or {}
+            return _CallParams(
+                name=wire.decoded(known.get("name", NOTHING)),
+                arguments=known.get("arguments", NOTHING),
+                meta=known.get("_meta", NOTHING),
+                cursor=wire.decoded(known.get("cursor", NOTHING)),
+            )
+
+    def _expected(self, found: Envelope, params: _CallParams) -> _Pending:
+        id, method = Raw(bytes(found.id)), str(found.method)  # a copy: the rest of the request may go
+        if method == "tools/call" and isinstance(params.name, str):
+            return _Pending(id, method, self.book.true_name(params.name), _command_in(params.arguments))
+        if method == "tasks/result" and isinstance(params.task_id, str):
+            return _Pending(id, method, self._tasks.get(params.task_id, ""))
+        if method == "resources/read":
+            return _Pending(id, method, "resources/read", str(params.uri)[:200])
+        return _Pending(id, method, first_page=not params.cursor)
+
+    # From the server
+
+    def from_server(self, line: bytes) -> bytes:
+        try:
+            return self._from_server(line)
+        except Exception as fault:
+            log.warning("a message of the server passes as it is: %r", fault)
+            return line
+
+    def _from_server(self, line: bytes) -> bytes:
+        found = wire.envelope(line)
+        if found is not None:
+            return self._one_from_server(line, found)
+        batch = wire.elements(line) if line.lstrip()[:1] == b"[" else None
+        if not batch:
+            return line
+        items = [bytes(item) for item in batch]
+        changed = []
+        for item in items:
+            one = wire.envelope(item)
+            changed.append(item if one is None else self._one_from_server(item, one))
+        if changed == items:
+            return line
+        return b"[" + b",".join(changed) + b"]" + _end_of(line)
+
+    def _one_from_server(self, line: bytes, found: Envelope) -> bytes:
+        if not found.is_response:
+            return line
+        self.is_started = True
+        pending = self._pending.pop(found.key, None)
+        if pending is None or not bytes(found.result):
+            return line
+        if pending.method == "tools/list":
+            changed = self.book.page(line, first=pending.first_page)
+        elif pending.method in ("tools/call", "tasks/result"):
+            changed = self._result(line, pending, found)
+        elif pending.method == "resources/read" and self._rules.resources == "bound":
+            changed = self._bounded(line, pending, member="contents")
+        else:
+            return line
+        return line if changed is line else changed + _end_of(line)
+
+    def _result(self, line: bytes, pending: _Pending, found: Envelope) -> bytes:
+        if self.book.is_read_back(pending.tool):
+            return line
+        if len(line) < 4096 and b'"task"' in line:
+            self._note_task(found, pending.tool)
+        return self._bounded(line, pending, member="content")
+
+    def _bounded(self, line: bytes, pending: _Pending, *, member: str) -> bytes:
+        bounder = self._rules.bounder(pending.tool)
+        if bounder is None:
+            return line
+        setting = Setting(
+            bounder=bounder,
+            rules=self._rules,
+            call=Call(tool=pending.tool, command=pending.command, id=bytes(pending.id).decode("utf-8", "replace")),
+            plan=self.book.plan(pending.tool) if b"structuredContent" in line else "text",
+            max_result_chars=self.book.max_result_chars(pending.tool),
+            shown=self._shown,
+        )
+        return bound_message(line, setting, member=member)
+
+    def _note_task(self, found: Envelope, tool: str) -> None:
+        """A task was begun: its result is the tool's, whenever it is asked for."""
+        result = wire.decoded(found.result)
+        task = result.get("task") if isinstance(result, dict) else None
+        if isinstance(task, dict) and isinstance(task.get("taskId"), str):
+            self._tasks[task["taskId"]] = tool
+            while len(self._tasks) > _MOST_TASKS:
+                del self._tasks[next(iter(self._tasks))]
+
+    # From overspill
+
+    def answer(self, call: OwnCall) -> bytes:
+        """The response to a call of a read-back tool; empty when the host has cancelled it."""
+        assert self._read_back is not None
+        try:
+            text, is_error = self._read_back.answer(call.verb, call.arguments)
+        except Exception as fault:
+            log.warning("%s failed: %r", call.verb, fault)
+            text, is_error = f"[overspill {call.verb}: failed: {fault}]", True
+        if call.key not in self._own:
+            return b""
+        self._own.discard(call.key)
+        result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": is_error}
+        if call.modern:
+            result["resultType"] = "complete"
+        message = wire.response(call.id, result)
+        return b"[" + message + b"]" if call.batched else message
+
+    def server_gone(self, reason: str) -> list[bytes]:
+        """From here on overspill answers alone; what was asked and not answered is refused."""
+        with self._lock:
+            self._gone = reason
+            waiting = [wire.refusal(pending.id, SERVER_GONE, reason) for pending in self._pending.values()]
+            self._pending.clear()
+        return waiting
+
+    def _without_server(self, found: Envelope, params: _CallParams) -> bytes:
+        if found.method == "ping":
+            return wire.response(found.id, {})
+        if found.method == "tools/list" and self._read_back is not None:
+            result: dict[str, Any] = {"tools": self.book.own_page()}
+            if _is_modern(params):
+                result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+            return wire.response(found.id, result)
+        return wire.refusal(found.id, SERVER_GONE, self._gone)
+
+
+def _is_modern(params: _CallParams) -> bool:
+    return VERSION_KEY.encode() in bytes(params.meta)
+
+
+def _command_in(arguments: Raw) -> str:
+    """The command of a tool that runs commands: a strategy reads much from it."""
+    data = bytes(arguments)
+    if b'"command"' not in data and b'"cmd"' not in data:
+        return ""
+    found = wire.decoded(data)
+    command = found.get("command") or found.get("cmd") if isinstance(found, dict) else ""
+    return command if isinstance(command, str) else ""
+
+
+def _renamed(line: bytes, name: str) -> bytes:
+    outer = wire.members(line) or {}
+    params = wire.members(outer["params"]) or {}
+    return wire.encoded({**outer, "params": {**params, "name": name}}) + _end_of(line)
+
+
+def _end_of(line: bytes) -> bytes:
+    return b"\r\n" if line.endswith(b"\r\n") else b"\n" if line.endswith(b"\n") else b""

@@ -1,0 +1,271 @@
+"""Promises about the pump: bytes, order, back-pressure, and every way in which either side can end."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_wiring import RAW, interposed
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the raw server speaks POSIX signals")
+
+
+class Host:
+    def __init__(self, command: list[str]) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        assert self.process.stdin
+        assert self.process.stdout
+        assert self.process.stderr
+        self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
+        self._held = b""
+
+    def send(self, message: Any, end: bytes = b"\n") -> None:
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.stdin.write(data + end)
+
+    def call(self, name: str, id: Any = 1, **arguments: Any) -> None:
+        params = {"name": name, "arguments": arguments}
+        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+
+    def line(self, seconds: float = 30) -> bytes:
+        while b"\n" not in self._held:
+            ready, _, _ = select.select([self.stdout], [], [], seconds)
+            assert ready, "nothing came"
+            chunk = os.read(self.stdout.fileno(), 1 << 20)
+            if not chunk:
+                rest, self._held = self._held, b""
+                return rest
+            self._held += chunk
+        line, _, self._held = self._held.partition(b"\n")
+        return line + b"\n"
+
+    def message(self) -> Any:
+        return json.loads(self.line())
+
+    def end(self) -> int:
+        self.stdin.close()
+        return self.process.wait(20)
+
+
+@pytest.fixture
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    mode = getattr(request, "param", [])
+    host = Host(interposed([*RAW, *mode]))
+    yield host
+    host.process.kill()
+    host.process.wait()
+    for stream in (host.stdin, host.stdout, host.stderr):
+        stream.close()
+
+
+def begun(host: Host) -> None:
+    host.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    assert host.message()["result"]["serverInfo"]["name"] == "raw"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def gone(pid: int) -> bool:
+    for _ in range(200):
+        if not is_alive(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def server_of(host: Host) -> int:
+    host.call("pid")
+    return int(host.message()["result"]["content"][0]["text"])
+
+
+def written_when_it_stops(pid: int) -> int:
+    """Bytes that a process has written when it gets no more written."""
+    before, quiet = -1, 0
+    while quiet < 5:
+        now = int(Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split()[0])
+        quiet = quiet + 1 if now == before else 0
+        before = now
+        time.sleep(0.1)
+    return before
+
+
+def test_what_the_host_says_reaches_the_server_as_the_very_bytes(host: Host) -> None:
+    odd = b'{ "method" :"echo", "jsonrpc":"2.0","id":"\\u0061",  "params":{"x":1.0e2, "x":2} }'
+    host.send(odd, b"\r\n")
+    assert host.message()["result"]["got"] == odd.decode() + "\r\n"
+
+
+def test_line_ends_stay(host: Host) -> None:
+    host.call("crlf")
+    assert host.line().endswith(b"}\r\n")
+
+
+def test_what_is_no_json_passes(host: Host) -> None:
+    host.call("garbage")
+    assert [host.line() for _ in range(5)] == [b"this is no JSON\n", b"{broken\n", b"[1, 2\n", b"\n", b"\xff\xfe\n"]
+    assert host.message()["id"] == 1
+    host.send(b"neither is this")
+    assert host.message()["error"]["code"] == -32700
+
+
+def test_thirty_megabytes_in_one_line(host: Host) -> None:
+    host.call("text", size=30_000_000)
+    result = host.message()["result"]
+    assert len(json.dumps(result)) < 9_000
+    assert "ovs_" in result["content"][0]["text"][:60]
+
+
+def test_a_large_request_passes_whole(host: Host) -> None:
+    big = {"jsonrpc": "2.0", "id": 5, "method": "echo", "params": {"x": "y" * 3_000_000}}
+    host.send(big)
+    assert json.loads(host.message()["result"]["got"]) == big
+
+
+def test_a_flood_keeps_its_order(host: Host) -> None:
+    host.call("flood", size=5000)
+    assert [host.message()["params"]["n"] for _ in range(5000)] == list(range(5000))
+    assert host.message()["id"] == 1
+
+
+def test_a_host_that_does_not_read_stops_the_server_and_not_the_memory(host: Host) -> None:
+    begun(host)
+    pid = server_of(host)
+    host.call("flood", size=200_000)
+    if sys.platform == "linux":
+        assert written_when_it_stops(pid) < 8_000_000
+    assert [host.message()["params"]["n"] for _ in range(200_000)] == list(range(200_000))
+
+
+def test_batches_are_bounded_and_answered(host: Host) -> None:
+    begun(host)
+    own = {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "overspill_read", "arguments": {}}}
+    text = {
+        "jsonrpc": "2.0",
+        "id": 9,
+        "method": "tools/call",
+        "params": {"name": "text", "arguments": {"size": 50_000}},
+    }
+    host.send([own, text])
+    first, second = host.message(), host.message()
+    own_answer, answer = (first, second) if isinstance(first, list) else (second, first)
+    assert own_answer[0]["id"] == 8
+    assert own_answer[0]["result"]["isError"] is True
+    assert answer["id"] == 9
+    assert len(json.dumps(answer)) < 9_000
+
+
+def test_stderr_is_the_servers_own(host: Host) -> None:
+    host.call("stderr")
+    assert host.message()["id"] == 1
+    assert os.read(host.stderr.fileno(), 1000) == b"words on stderr\n"
+
+
+@pytest.mark.parametrize(("how", "said"), [("exit", "exit status 7"), ("kill", "signal 9")])
+def test_a_dead_server_is_said_and_read_back_goes_on(host: Host, how: str, said: str) -> None:
+    begun(host)
+    host.call("text", size=100_000)
+    handle = host.message()["result"]["_meta"]["overspill"]["handles"][0]
+    host.call("text", id="waiting", size=10)
+    assert host.message()["id"] == "waiting"
+    host.call(how, id="lost")
+    lost = host.message()
+    assert lost["id"] == "lost"
+    assert said in lost["error"]["message"]
+    host.call("text", id=3)
+    assert said in host.message()["error"]["message"]
+    host.call("overspill_grep", id=4, handle=handle, pattern="x{5}")
+    assert "xxxxx" in host.message()["result"]["content"][0]["text"]
+    host.send({"jsonrpc": "2.0", "id": 5, "method": "tools/list"})
+    names = [tool["name"] for tool in host.message()["result"]["tools"]]
+    assert names == ["overspill_read", "overspill_grep", "overspill_outline", "overspill_query"]
+    host.send({"jsonrpc": "2.0", "id": 6, "method": "ping"})
+    assert host.message() == {"jsonrpc": "2.0", "id": 6, "result": {}}
+    assert host.end() == 0
+
+
+def test_half_a_message_at_the_end_stays_apart(host: Host) -> None:
+    begun(host)
+    host.call("half")
+    assert host.line() == b'{"jsonrpc":"2.0","id":1,"resu\n'
+    assert "exit status 0" in host.message()["error"]["message"]
+
+
+@pytest.mark.parametrize("host", [["crash"]], indirect=True)
+def test_a_crash_at_the_start_is_the_end_with_the_same_status(host: Host) -> None:
+    assert host.process.wait(20) == 3
+    assert b"no configuration" in host.stderr.read()
+
+
+@pytest.mark.parametrize("host", [["hang"]], indirect=True)
+def test_a_server_that_hangs_at_the_start_ends_with_its_host(host: Host) -> None:
+    host.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    assert not select.select([host.stdout], [], [], 0.5)[0]
+    host.end()
+
+
+@pytest.mark.parametrize("host", [["stubborn"]], indirect=True)
+def test_a_server_that_does_not_end_is_ended(host: Host) -> None:
+    begun(host)
+    pid = server_of(host)
+    host.end()
+    assert gone(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_both(host: Host, number: int) -> None:
+    begun(host)
+    pid = server_of(host)
+    host.process.send_signal(number)
+    assert host.process.wait(20) == 128 + number
+    assert gone(pid)
+
+
+def test_killing_the_interposer_ends_the_server(host: Host) -> None:
+    begun(host)
+    pid = server_of(host)
+    host.process.kill()
+    host.process.wait()
+    assert gone(pid)
+
+
+def test_a_host_that_goes_leaves_nothing_behind(host: Host) -> None:
+    begun(host)
+    pid = server_of(host)
+    host.call("flood", size=200_000)
+    host.stdout.close()
+    host.stdin.close()
+    host.process.wait(20)
+    assert gone(pid)
+
+
+def test_answers_on_their_way_arrive_after_the_host_has_said_all(host: Host) -> None:
+    begun(host)
+    for id in range(50):
+        host.call("text", id=id, size=2000)
+        host.call("overspill_read", id=1000 + id, handle="ovs_none")
+    host.stdin.close()
+    got = {host.message()["id"] for _ in range(100)}
+    assert got == {*range(50), *range(1000, 1050)}
+    assert host.process.wait(20) == 0
+
+
+def test_a_command_that_is_not_there() -> None:
+    done = subprocess.run(interposed(["/no/such/server"]), capture_output=True, text=True)
+    assert done.returncode == 127
+    assert "can't start '/no/such/server'" in done.stderr
