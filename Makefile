@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+SOURCES := src tests bench tools demo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test stress check format bench docs clean
@@ -19,19 +20,20 @@ stress: $(VENV)/developing ## Run the long tests: kills, full disks, many proces
 	$(BIN)/pytest -m stress $(ARGS)
 
 check: $(VENV)/developing ## Format, lint, types, imports
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/developing ## Put the code in order
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
 
 bench: $(VENV)/developing ## Print the figures, as ratios measured side by side
 	$(BIN)/python bench/core.py
 	$(BIN)/python bench/tokens.py
 	$(BIN)/python bench/store.py
+	$(BIN)/python bench/run.py
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from overspill.api import bound as bound
+    from overspill.api import preset as preset
     from overspill.bounder import Bounder as Bounder
     from overspill.core.access import FilePath as FilePath
     from overspill.core.access import Shell as Shell
@@ -47,6 +48,7 @@ _HOMES = {
     "Tools": "core.access",
     "bound": "api",
     "open_store": "store",
+    "preset": "api",
 }
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "Tools",
     "bound",
     "open_store",
+    "preset",
 ]
 
 

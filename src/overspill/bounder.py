@@ -26,6 +26,7 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
 from overspill.core.redact import redacted
 from overspill.core.render import render
+from overspill.core.strategies.summarise import Summarise
 from overspill.errors import StoreUnavailable
 from overspill.source import chunk_of, chunks_of
 
@@ -70,9 +71,11 @@ class Bounder:
             async with self.capture(call) as capturing:
                 async for chunk in output:
                     await capturing.afeed(chunk)
-            return capturing.bounded
-        untouched = self.untouched(output, call)
-        return await in_thread(self._stream, output, call or _NO_CALL) if untouched is None else untouched
+            return await self._summarised(capturing.bounded, call, output)
+        bounded = self.untouched(output, call)
+        if bounded is None:
+            bounded = await in_thread(self._stream, output, call or _NO_CALL)
+        return await self._summarised(bounded, call, output)
 
     def tool(self, function: Callable[P, R]) -> Callable[P, R]:
         """Decorates a tool, plain or ``async``: what it returns is bounded in the form in which it came."""
@@ -88,15 +91,18 @@ class Bounder:
         """The way out for small text, which must cost next to nothing; None when there is more to do."""
         if isinstance(output, Bounded):
             return output if self.policy.measure.fits(output.text, self.policy.above) else None
-        if (
-            not isinstance(output, str)
-            or self.policy.redact
-            or not self.policy.surely_lets_through(output)
-        ):
+        if not isinstance(output, str) or self.policy.redact or not self.policy.surely_lets_through(output):
             return None
         bounded = Bounded(text=output, output=output)
         self._report("skipped", bounded, call or _NO_CALL, reason="within the limit")
         return bounded
+
+    async def _summarised(self, bounded: Bounded, call: Call | None, output: Any) -> Bounded:
+        if not bounded.truncated or not isinstance(self.policy.strategy, Summarise):
+            return bounded
+        from overspill.summarise import summarised
+
+        return await summarised(self, bounded, call or _NO_CALL, output)
 
     def _stream(self, output: Any, call: Call) -> Bounded:
         source = output.text if isinstance(output, Bounded) else output
@@ -149,7 +155,7 @@ class Bounder:
 
     def _report_fault(self, fault: Exception, call: Call) -> None:
         reason = f"{type(fault).__name__}: {fault}"
-        self._tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
+        self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
         _log("warning", "%s: %s", _name_of(call), reason)
 
     def _report(self, kind: EventKind, bounded: Bounded, call: Call, *, seconds: float = 0.0, reason: str = "") -> None:
@@ -165,7 +171,7 @@ class Bounder:
             seconds=seconds,
             reason=reason or bounded.unsaved,
         )
-        self._tell(event)
+        self.tell(event)
         if kind == "truncated":
             sizes = (event.bytes_before, event.bytes_after, event.percent_less)
             _log(
@@ -186,7 +192,8 @@ class Bounder:
         )
         return replace(call, command=command, question=question)
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Hands an event to the listeners; one that fails is a line in the log."""
         for listener in self.listeners:
             try:
                 listener(event)
