@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -107,7 +108,7 @@ def test_chunking_is_invisible(source: bytes, policy: Policy, cuts: list[int]) -
     whole = Bounder(policy, MemoryStore()).bound(source)
     borders = [0, *sorted(cut % (len(source) + 1) for cut in cuts), len(source)]
     with Bounder(policy, MemoryStore()).capture() as capturing:
-        for first, last in zip(borders, borders[1:], strict=False):
+        for first, last in itertools.pairwise(borders):
             capturing.feed(source[first:last])
     assert capturing.bounded == whole
 

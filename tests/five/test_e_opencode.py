@@ -207,7 +207,7 @@ def test_e4_a_definition_is_validated_run_and_bounded(tmp_path: Path) -> None:
     assert large["metadata"]["count"] == 3_000
     untouched = asyncio.run(define("own", "Own.", own, bounder=bounds).execute({"count": 9_000}))
     assert len(untouched["output"]) == 45_000
-    with pytest.raises(ValueError, match="listing.*count"):
+    with pytest.raises(ValueError, match=r"listing.*count"):
         asyncio.run(tool.execute({"count": "many"}))
     with pytest.raises(ValueError, match="wrod"):
         asyncio.run(tool.execute({"count": 1, "wrod": "x"}))

@@ -113,7 +113,7 @@ class TwoStepsSelector:
 
 
 def _lines_of(parts: list[Part], first: int, last: int) -> list[Part]:
-    """The lines from ``first`` (0 is the first) to ``last`` (exclusive) of a text in parts; marks whole or not at all."""
+    """The lines ``first`` (counted from 0) to ``last`` (exclusive) of a text in parts; marks whole or not at all."""
     chosen, line = [], 0
     for part in parts:
         newlines = part.text.count("\n")

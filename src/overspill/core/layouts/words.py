@@ -78,8 +78,8 @@ def _advice(facts: Facts) -> str:
     if isinstance(facts.access, SubAgent):
         tool = facts.access.tool
         return facts.say(
-            f"The whole output is in {place}. Have a sub-agent (the {tool} tool) search that file and read it by pages; "
-            "don't read it all yourself",
+            f"The whole output is in {place}. Have a sub-agent (the {tool} tool) search that file and read it by "
+            "pages; don't read it all yourself",
             f"完整输出在 {place}。请让子代理（{tool} 工具）搜索该文件并分页阅读；不要自己通读全文",
         )
     if isinstance(facts.access, FilePath):
