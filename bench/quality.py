@@ -245,11 +245,11 @@ def plot(lines: Mapping[str, Mapping[int, Sequence[Row]]], budgets: Sequence[int
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    for value in range(0, 101, 20):
-        parts.append(
-            f'<path d="M{left} {y_of(value):.1f}H{width - 170}" stroke="#ddd"/>'
-            f'<text x="{left - 6}" y="{y_of(value) + 4:.1f}" text-anchor="end">{value} %</text>'
-        )
+    parts += [
+        f'<path d="M{left} {y_of(value):.1f}H{width - 170}" stroke="#ddd"/>'
+        f'<text x="{left - 6}" y="{y_of(value) + 4:.1f}" text-anchor="end">{value} %</text>'
+        for value in range(0, 101, 20)
+    ]
     parts += [
         f'<text x="{left + number * step:.1f}" y="{height - bottom + 18}" text-anchor="middle">{tokens:,}</text>'
         for number, tokens in enumerate(budgets)
