@@ -212,6 +212,8 @@ class MemoryStore:
         return shortest(code, near)
 
     def _make_room(self, coming: int) -> None:
+        if self._total + coming <= self._max_bytes:
+            return
         for code, row in sorted(self._rows.items(), key=lambda item: item[1].read):
             if self._total + coming <= self._max_bytes:
                 return
