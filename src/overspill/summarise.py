@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.events import Event, EventKind
@@ -23,9 +25,11 @@ from overspill.core.strategies.summarise import (
     Summarizer,
     Summary,
 )
-from overspill.errors import MissingExtra
+from overspill.errors import MissingExtra, PolicyError
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from overspill.bounder import Bounder
     from overspill.config.files import Summarization
     from overspill.core.ports import Store
@@ -209,32 +213,43 @@ def _laid_out(bounder: Bounder, bounded: Bounded, header: str, text: str) -> Bou
 
 
 class OpenAISummarizer:
-    """A model behind an OpenAI-compatible endpoint."""
+    """A model behind an OpenAI-compatible endpoint. Holds no connection between summaries: any event loop will do."""
 
     def __init__(self, model: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
         self.model = model
         self._client = openai_client("the summariser", base_url, api_key, TIMEOUT_SECONDS)
 
     async def __call__(self, request: Request) -> Summary:
-        answered = await self._client.chat.completions.create(
-            model=self.model,
-            messages=[
-                {"role": "system", "content": request.instructions},
-                {"role": "user", "content": request.text},
-            ],
-            max_tokens=max(64, request.max_chars // 3),
-        )
+        async with self._client() as client:
+            answered = await client.chat.completions.create(
+                model=self.model,
+                messages=[
+                    {"role": "system", "content": request.instructions},
+                    {"role": "user", "content": request.text},
+                ],
+                max_tokens=max(64, request.max_chars // 3),
+            )
         text = (answered.choices[0].message.content or "") if answered.choices else ""
         usage = answered.usage
         return Summary(text, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
 
 
-def openai_client(feature: str, base_url: str | None, api_key: str | None, timeout_seconds: float) -> Any:
-    """Its own retries are off: who retries, and how often, is said here."""
+def openai_client(
+    feature: str, base_url: str | None, api_key: str | None, timeout_seconds: float
+) -> Callable[[], AsyncOpenAI]:
+    """What opens a client, to be closed by who opened it; refused now when it could not be opened then.
+
+    Its own retries are off: who retries, and how often, is said here.
+    """
     try:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, OpenAI, OpenAIError
     except ImportError:
         raise MissingExtra(feature, "summarise") from None
     # Local servers want no key, and the client refuses to start without one.
     key = api_key or (None if base_url is None else "none")
-    return AsyncOpenAI(base_url=base_url, api_key=key, timeout=timeout_seconds, max_retries=0)
+    if key is None:
+        try:
+            OpenAI().close()  # the environment may have one
+        except OpenAIError as error:
+            raise PolicyError("api_key", None, " ".join(str(error).split())) from None
+    return partial(AsyncOpenAI, base_url=base_url, api_key=key, timeout=timeout_seconds, max_retries=0)

@@ -37,8 +37,7 @@ def test_parallel_calls_run_and_their_bounded_results_enter_the_history(
     ]
 
     async def main(server: Server) -> Any:
-        async with agent_at(server, [listing, broken], system="Be brief.", delivery=delivery) as agent:
-            return await agent.run("How many?")
+        return await agent_at(server, [listing, broken], system="Be brief.", delivery=delivery).run("How many?")
 
     with chat_server(script) as server:
         answer = asyncio.run(main(server))
@@ -70,8 +69,7 @@ def test_a5_the_loop_bounds_at_8000_characters_and_warns(
     registry = ToolRegistry([dump], middleware=Middleware(store=MemoryStore(), skip=["dump"]))
 
     async def main(server: Server) -> Any:
-        async with agent_at(server, registry, delivery=delivery) as agent:
-            return await agent.run("Dump.")
+        return await agent_at(server, registry, delivery=delivery).run("Dump.")
 
     with chat_server([Say(calls=[("dump", {})]), Say("ok")]) as server, caplog.at_level(logging.WARNING, "overspill"):
         asyncio.run(main(server))
@@ -88,8 +86,7 @@ def test_a_small_result_is_not_warned_about(caplog: pytest.LogCaptureFixture) ->
         """Does it."""
 
     async def main(server: Server) -> Any:
-        async with agent_at(server, [nothing]) as agent:
-            return await agent.run("Go.")
+        return await agent_at(server, [nothing]).run("Go.")
 
     with chat_server([Say(calls=[("nothing", {})]), Say("ok")]) as server, caplog.at_level(logging.WARNING):
         asyncio.run(main(server))
@@ -99,8 +96,7 @@ def test_a_small_result_is_not_warned_about(caplog: pytest.LogCaptureFixture) ->
 
 def test_a_model_that_never_stops_is_stopped() -> None:
     async def main(server: Server) -> Any:
-        async with agent_at(server, [lambda: "x"], max_turns=3) as agent:
-            return await agent.run("Go.")
+        return await agent_at(server, [lambda: "x"], max_turns=3).run("Go.")
 
     with chat_server(lambda asked: Say(calls=[("<lambda>", {})])) as server:
         answer = asyncio.run(main(server))
@@ -112,8 +108,7 @@ def test_text_comes_as_it_is_said() -> None:
     heard: list[str] = []
 
     async def main(server: Server) -> Any:
-        async with agent_at(server, [], delivery="streamed", on_text=heard.append) as agent:
-            return await agent.run("Speak.")
+        return await agent_at(server, [], delivery="streamed", on_text=heard.append).run("Speak.")
 
     with chat_server([Say("one two three four")]) as server:
         answer = asyncio.run(main(server))

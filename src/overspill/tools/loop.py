@@ -19,6 +19,8 @@ from overspill.tools.result import ToolCall, ToolResult
 from overspill.tools.running import in_own_thread
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from overspill.bounder import Bounder
     from overspill.core.policy import Policy
     from overspill.core.ports import Store
@@ -98,11 +100,12 @@ class Agent:
     ) -> None:
         from overspill.api import preset
         from overspill.bounder import Bounder
+        from overspill.summarise import openai_client
 
         safety = preset("toollevel", store=store)
         self.bounder: Bounder = Bounder(policy, safety.store) if policy else safety
         self.tools = tools if isinstance(tools, ToolRegistry) else self._registry(tools)
-        self._client = _client(base_url, api_key, timeout_seconds)
+        self._client = openai_client("the agent's loop", base_url, api_key, timeout_seconds)
         self._model, self._system = model, system
         self._delivery, self._on_text = delivery, on_text
         self._max_turns = max_turns
@@ -112,10 +115,14 @@ class Agent:
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         if self._system and not any(message.get("role") == "system" for message in messages):
             messages.insert(0, {"role": "system", "content": self._system})
+        async with self._client() as client:
+            return await self._turns(client, messages)
+
+    async def _turns(self, client: AsyncOpenAI, messages: list[dict[str, Any]]) -> Answer:
         prompt_tokens = completion_tokens = 0
         reply = _Reply()
         for turn in range(1, self._max_turns + 1):
-            reply = await self._reply(messages)
+            reply = await self._reply(client, messages)
             messages.append(reply.message())
             prompt_tokens += reply.prompt_tokens
             completion_tokens += reply.completion_tokens
@@ -138,13 +145,13 @@ class Agent:
             )
         return {"role": "tool", "tool_call_id": result.call_id, "content": bounded.text or NO_OUTPUT}
 
-    async def _reply(self, messages: list[dict[str, Any]]) -> _Reply:
+    async def _reply(self, client: AsyncOpenAI, messages: list[dict[str, Any]]) -> _Reply:
         asked: dict[str, Any] = {"model": self._model, "messages": messages}
         if definitions := self.tools.definitions():
             asked["tools"] = definitions
         if self._delivery == "streamed":
-            return await self._streamed(asked)
-        answered = await self._client.chat.completions.create(**asked)
+            return await self._streamed(client, asked)
+        answered = await client.chat.completions.create(**asked)
         reply = _Reply()
         reply.add_usage(answered.usage)
         if answered.choices:
@@ -156,36 +163,21 @@ class Agent:
             self._on_text(reply.text)
         return reply
 
-    async def _streamed(self, asked: dict[str, Any]) -> _Reply:
+    async def _streamed(self, client: AsyncOpenAI, asked: dict[str, Any]) -> _Reply:
         reply = _Reply()
-        stream = await self._client.chat.completions.create(**asked, stream=True)
-        async for chunk in stream:
-            reply.add_usage(chunk.usage)
-            for choice in chunk.choices[:1]:
-                if choice.delta.content:
-                    reply.text += choice.delta.content
-                    if self._on_text:
-                        self._on_text(choice.delta.content)
-                for call in choice.delta.tool_calls or ():
-                    said = call.function
-                    reply.add_call(call.index, call.id, said and said.name, said and said.arguments)
+        async with await client.chat.completions.create(**asked, stream=True) as stream:
+            async for chunk in stream:
+                reply.add_usage(chunk.usage)
+                for choice in chunk.choices[:1]:
+                    if choice.delta.content:
+                        reply.text += choice.delta.content
+                        if self._on_text:
+                            self._on_text(choice.delta.content)
+                    for call in choice.delta.tool_calls or ():
+                        said = call.function
+                        reply.add_call(call.index, call.id, said and said.name, said and said.arguments)
         return reply
 
     def _registry(self, tools: Sequence[Tool | Callable[..., Any]]) -> ToolRegistry:
         middleware = Middleware(policy=self.bounder.policy, store=self.bounder.store)
         return ToolRegistry(tools, middleware=middleware)
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def __aenter__(self) -> Agent:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await self.close()
-
-
-def _client(base_url: str | None, api_key: str | None, timeout_seconds: float) -> Any:
-    from overspill.summarise import openai_client
-
-    return openai_client("the agent's loop", base_url, api_key, timeout_seconds)
