@@ -89,7 +89,7 @@ def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[s
     policy = bounder.policy
     sizes = [policy.measure.size(text, policy.budget) for text in texts]
     unit = _scarcest(policy, sizes)
-    total = _bound_of(policy.budget, unit) - len(texts)  # a line end between two parts
+    total = (policy.budget.bounds[unit] or 0) - len(texts)  # a line end between two parts
     shares = fair_shares([size[unit] for size in sizes], total)
     fitted = []
     for text, size, share in zip(texts, sizes, shares, strict=True):
@@ -106,25 +106,18 @@ def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[s
 
 def _scarcest(policy: Policy, sizes: Sequence[Size]) -> int:
     """The unit of the budget that the texts together exceed the most."""
-    named = [index for index, unit in enumerate(UNITS) if getattr(policy.budget, f"max_{unit}")]
-    return max(named, key=lambda unit: sum(size[unit] for size in sizes) / _bound_of(policy.budget, unit))
-
-
-def _bound_of(budget: Budget, unit: int) -> int:
-    return cast("int", getattr(budget, f"max_{UNITS[unit]}"))
+    bounds = policy.budget.bounds
+    named = [unit for unit, bound in enumerate(bounds) if bound]
+    return max(named, key=lambda unit: sum(size[unit] for size in sizes) / (bounds[unit] or 1))
 
 
 def _is_within_fraction(size: Size, policy: Policy, fraction: float) -> bool:
-    return all(
-        used <= bound * fraction
-        for unit, used in zip(UNITS, size, strict=True)
-        if (bound := getattr(policy.budget, f"max_{unit}"))
-    )
+    return all(used <= bound * fraction for used, bound in zip(size, policy.budget.bounds, strict=True) if bound)
 
 
 def _fraction(budget: Budget, fraction: float) -> Budget:
-    named = {f"max_{unit}": getattr(budget, f"max_{unit}") for unit in UNITS}
-    return Budget(**{name: max(1, int(bound * fraction)) for name, bound in named.items() if bound})
+    named = zip(UNITS, budget.bounds, strict=True)
+    return Budget(**{f"max_{unit}": max(1, int(bound * fraction)) for unit, bound in named if bound})
 
 
 def _is_text(part: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from operator import add, itemgetter
 
 from overspill.core.measure import Measure, Size, display, safe_part
-from overspill.core.model import UNITS, Budget, Gap, Span, Totals
+from overspill.core.model import Budget, Gap, Span, Totals
 
 _USUAL_MARK = "[… lines 12345-67890 omitted: 3 errors: 23456]\n"
 _SMALLEST_PIECE_BYTES = 16
@@ -45,7 +45,7 @@ class Excerpt:
         self.room = room
         self._totals = totals
         self._costs = costs
-        self._bounds = tuple(getattr(room, f"max_{unit}") for unit in UNITS)
+        self._bounds = room.bounds
         self._kept: list[Span] = []
         self._used: Sequence[int] = costs.mark
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from overspill.core.model import BYTES_PER_TOKEN_CEILING, UNITS, Budget, Span
+from overspill.core.model import BYTES_PER_TOKEN_CEILING, Budget, Span
 from overspill.core.ports import TokenCounter
 from overspill.core.tokens import estimate_tokens, tokens_ceiling
 
@@ -67,13 +67,14 @@ class Measure:
         return max(self._count(text), -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING))
 
     def size(self, text: str, budget: Budget) -> Size:
-        """Of a text as carried; units that the budget does not name are 0, since counting costs."""
+        """Of a text as carried; units that the budget does not bound are 0, since counting costs."""
         carried = self._carried(text)
+        max_tokens, max_bytes, max_chars, max_lines = budget.bounds
         return Size(
-            self.tokens(carried) if budget.max_tokens else 0,
-            len(carried.encode("utf-8", "surrogatepass")) if budget.max_bytes else 0,
-            len(carried) if budget.max_chars else 0,
-            count_lines(text) if budget.max_lines else 0,
+            self.tokens(carried) if max_tokens else 0,
+            len(carried.encode("utf-8", "surrogatepass")) if max_bytes else 0,
+            len(carried) if max_chars else 0,
+            count_lines(text) if max_lines else 0,
         )
 
     def fits(self, text: str, budget: Budget) -> bool:
@@ -85,11 +86,12 @@ class Measure:
             # Rare enough to count; and text beyond ASCII must be checked for lone surrogates.
             return False
         chars = len(text)
+        max_tokens, max_bytes, max_chars, max_lines = budget.bounds
         return (
-            (budget.max_bytes is None or chars <= budget.max_bytes)
-            and (budget.max_chars is None or chars <= budget.max_chars)
-            and (budget.max_lines is None or text.count("\n") < budget.max_lines)
-            and (budget.max_tokens is None or self._few_tokens(text, budget.max_tokens))
+            (max_bytes is None or chars <= max_bytes)
+            and (max_chars is None or chars <= max_chars)
+            and (max_lines is None or text.count("\n") < max_lines)
+            and (max_tokens is None or self._few_tokens(text, max_tokens))
         )
 
     def _few_tokens(self, text: str, bound: int) -> bool:
@@ -99,9 +101,7 @@ class Measure:
 
 
 def within(size: Size, budget: Budget) -> bool:
-    return all(
-        value <= bound for unit, value in zip(UNITS, size, strict=True) if (bound := getattr(budget, f"max_{unit}"))
-    )
+    return all(value <= bound for value, bound in zip(size, budget.bounds, strict=True) if bound)
 
 
 def count_lines(text: str) -> int:

@@ -49,6 +49,17 @@ class Budget:
             raise PolicyError("budget", None, "at least one of max_tokens, max_bytes, max_chars, max_lines")
 
     @property
+    def bounds(self) -> tuple[int | None, ...]:
+        """What a text is measured against, in the order of ``UNITS``.
+
+        Lines alone bound the bytes as well: a line can be as long as an output.
+        """
+        max_bytes = self.max_bytes
+        if max_bytes is None and self.max_tokens is None and self.max_chars is None:
+            max_bytes = self.bytes_ceiling
+        return self.max_tokens, max_bytes, self.max_chars, self.max_lines
+
+    @property
     def bytes_ceiling(self) -> int:
         """No text of more bytes than this can fit: what a strategy may hold in memory follows from it."""
         bounds = [

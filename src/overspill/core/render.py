@@ -153,22 +153,19 @@ class _Draft:
     def _takes_little(self, size: Size) -> bool:
         return all(
             not bound or unit == "lines" or used <= bound * _HEADER_SHARE
-            for unit, used, bound in zip(UNITS, size, self._bounds(), strict=True)
+            for unit, used, bound in zip(UNITS, size, self._budget.bounds, strict=True)
         )
 
-    def _bounds(self) -> tuple[int | None, ...]:
-        return tuple(getattr(self._budget, f"max_{unit}") for unit in UNITS)
-
     def _free_share(self, size: Size) -> float:
-        return min(1 - used / bound for used, bound in zip(size, self._bounds(), strict=True) if bound)
+        return min(1 - used / bound for used, bound in zip(size, self._budget.bounds, strict=True) if bound)
 
     def _corrected(self, room: Budget, size: Size) -> Budget | None:
         """The room, changed by what the text was over or under the budget."""
         changed: dict[str, int] = {}
-        for unit, used, bound in zip(UNITS, size, self._bounds(), strict=True):
-            if bound:
+        for unit, used, bound, before in zip(UNITS, size, self._budget.bounds, room.bounds, strict=True):
+            if bound and before:
                 free = bound - used
-                changed[f"max_{unit}"] = getattr(room, f"max_{unit}") + (free if free < 0 else free * 4 // 5)
+                changed[f"max_{unit}"] = before + (free if free < 0 else free * 4 // 5)
         return Budget(**changed) if min(changed.values()) > 0 else None
 
 
@@ -204,11 +201,7 @@ def _pieces(first: Span, last: Span, size: int) -> list[Span]:
 
 def _less(budget: Budget, size: Size) -> Budget | None:
     """What a budget leaves beside something of that size."""
-    left = {
-        f"max_{unit}": bound - used
-        for unit, used in zip(UNITS, size, strict=True)
-        if (bound := getattr(budget, f"max_{unit}"))
-    }
+    left = {f"max_{unit}": bound - used for unit, used, bound in zip(UNITS, size, budget.bounds, strict=True) if bound}
     return Budget(**left) if min(left.values()) > 0 else None
 
 
