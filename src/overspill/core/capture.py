@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from overspill.core.measure import ESCAPE_BYTES, cut_before
 from overspill.core.model import Call, Span, Totals
 from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Selector
@@ -19,6 +20,9 @@ from overspill.core.strategies.ends import EndsSelector
 
 BLOCK_BYTES = 128 * 1024
 """Small enough to stay in a core's cache while it is counted and looked at."""
+
+_AHEAD_BYTES = 2 * ESCAPE_BYTES
+"""Whether a place is safe to cut at never depends on more than follows it by this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,8 @@ class _Blocks:
     def feed(self, chunk: bytes) -> None:
         self._pending.append(chunk)
         self._pending_bytes += len(chunk)
-        if self._pending_bytes >= BLOCK_BYTES:
-            self._emit(BLOCK_BYTES)
+        if self._pending_bytes >= BLOCK_BYTES + _AHEAD_BYTES:
+            self._emit(BLOCK_BYTES + _AHEAD_BYTES)
 
     def finish(self, call: Call) -> Cut:
         self._emit(1)
@@ -138,13 +142,15 @@ class _Blocks:
         self._pending_bytes = len(data) - at
 
     def _block_end(self, data: bytes, at: int) -> int:
-        """Whole lines, or a piece of one line that is longer than a block."""
-        end = min(at + BLOCK_BYTES, len(data))
+        """Whole lines, or a piece of one line that is longer than a block, cut at a safe place."""
+        end = at + BLOCK_BYTES
         if self._column:
-            return data.find(b"\n", at, end) + 1 or end
-        if end == len(data) and end - at < BLOCK_BYTES:
-            return end
-        return data.rfind(b"\n", at, end) + 1 or end
+            line_end = data.find(b"\n", at, end) + 1
+        elif end > len(data):
+            line_end = len(data)
+        else:
+            line_end = data.rfind(b"\n", at, end) + 1
+        return line_end or at + cut_before(data[at : end + _AHEAD_BYTES], BLOCK_BYTES)
 
     def _feed_block(self, data: bytes) -> None:
         block = Span(self._at, data, self._line, self._column)

@@ -122,7 +122,8 @@ class Span(NamedTuple):
 
 Block = Span
 """A stretch of input as a selector is fed it. Blocks are cut at fixed rules over the whole output
-(whole lines, at most ``BLOCK_BYTES``; a longer line in pieces), so they never depend on the chunks fed."""
+(whole lines, at most ``BLOCK_BYTES``; a longer line in pieces cut at safe places), so they never depend on
+the chunks fed."""
 
 
 @dataclass(frozen=True, slots=True)

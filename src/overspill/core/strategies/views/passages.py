@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from overspill.core.measure import cut_after, cut_before
 from overspill.core.model import Block, Budget, Gap, Span, Totals
 from overspill.core.ports import Excerpt
 from overspill.core.strategies.views.query_terms import Query, worths
@@ -36,7 +37,6 @@ REPEAT = 0.2
 INHERITED = 0.75
 ASKED_SHARE = 0.9
 """Of the room, what goes to the passages that speak to the question; the rest to the outline."""
-_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 class Landmark(NamedTuple):
@@ -287,16 +287,13 @@ def _segment_end(data: bytes, at: int) -> int:
 
 
 def _soft_cut(data: bytes, at: int, wanted: int) -> int:
-    """A place near ``wanted`` where a long line may be cut: after a space or a delimiter, never in a character."""
+    """A place near ``wanted`` where a long line may be cut: after a space or a delimiter, where it is safe."""
     if wanted >= len(data):
         return len(data)
     low = at + 2 * (wanted - at) // 3
     cut = max(data.rfind(delimiter, low, wanted) for delimiter in (b" ", b";", b",", b"\n", b">"))
-    if cut >= 0:
-        return cut + 1
-    while wanted > low and data[wanted] in _CONTINUATION:
-        wanted -= 1
-    return wanted
+    place = cut_before(data, cut + 1 if cut >= 0 else wanted)
+    return place if place > at else cut_after(data, wanted)
 
 
 def _atoms_of(span: Span) -> Iterator[Span]:
