@@ -13,7 +13,7 @@ from overspill.cli import kept
 @kept.handle_argument
 @click.option("--lines", metavar="RANGE", help="These lines: 800-900, 800-, -900 or 812.")
 @click.option("--around", metavar="LINE", help="The lines around this one.")
-@click.option("--context", metavar="N", default="5", show_default=True, help="How many around it.")
+@click.option("--context", metavar="N", help="How many on each side of it; as many as suit when left out.")
 @click.option("--head", metavar="N", help="The first lines.")
 @click.option("--tail", metavar="N", help="The last lines.")
 @click.option("--line", metavar="LINE", help="Inside this line, with --bytes or --chars.")

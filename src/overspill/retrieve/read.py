@@ -7,7 +7,7 @@ cut inside, at a safe place, and goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -75,10 +75,12 @@ def read(
     if around is not None and context is None:
         policy = at_most(policy, AROUND_TOKENS)
     with Source(store, handle) as source:
-        named = {"lines": lines, "around": around, "head": head, "tail": tail}
-        given = [name for name, value in named.items() if value is not None]
-        if len(given) > 1:
-            raise RequestError(given[1], named[given[1]], f"it can't be combined with {given[0]}; use one of them")
+        if bytes is not None or chars is not None:
+            line, lines = _line_named_as_range(line, lines), None
+        _refuse_two({"lines": lines, "around": around, "head": head, "tail": tail, "line": line})
+        _refuse_two({"bytes": bytes, "chars": chars, "around": around, "head": head, "tail": tail})
+        if context is not None and around is None:
+            raise RequestError("context", context, "it goes with around: the line to show with its neighbours")
         if not source.size:
             words = opening("read", source.handle, "the output is empty (0 bytes)")
             return Answer(text=within(words, policy), handle=source.handle)
@@ -96,6 +98,22 @@ def pages(store: Store, handle: str, *, policy: Policy | None = None, lines: str
         answer = read(store, handle, lines=lines, policy=policy)
         yield answer
         lines = answer.rest
+
+
+def _refuse_two(named: Mapping[str, object]) -> None:
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise RequestError(given[1], named[given[1]], f"it can't be combined with {given[0]}; use one of them")
+
+
+def _line_named_as_range(line: int | str | None, lines: RangeLike) -> int | str | None:
+    """``lines="812"`` beside bytes names the line that they are in."""
+    if lines is None:
+        return line
+    first, last = parse_range("lines", lines)
+    if line is not None or last is None or last != first or first.byte:
+        raise RequestError("lines", lines, "bytes and chars are counted inside one line: name it by line")
+    return first.line
 
 
 def _for_window(policy: Policy, window_tokens: int | None) -> Policy:
@@ -118,7 +136,7 @@ def _part(
     """The stretch, or the sentence that says why there is none."""
     if bytes is not None or chars is not None:
         return _inside(source, line, bytes, chars)
-    if line is not None and lines is None and around is None:
+    if line is not None:
         lines = whole_number("line", line)
     if around is not None:
         return _around(source, around, context)
@@ -160,8 +178,6 @@ def _by_lines(source: Source, lines: str | int | tuple[int, int]) -> _Part | str
 
 
 def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: RangeLike) -> _Part | str:
-    if bytes is not None and chars is not None:
-        raise RequestError("chars", chars, "it can't be combined with bytes; use one of them")
     unit = "bytes" if bytes is not None else "chars"
     first, last = parse_range(unit, bytes if bytes is not None else chars)  # type: ignore[arg-type]
     if unit == "chars" and line is None:
@@ -179,7 +195,8 @@ def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: Ran
         start = base + first.line - 1
         end = stop if last is None else min(base + last.line, stop)
     if start >= stop:
-        what = f"line {number} has {stop - base} bytes" if number else f"the output has {source.size} bytes"
+        length = source.char_count(base, stop) if unit == "chars" else stop - base
+        what = f"line {number} has {length} {unit}" if number else f"the output has {length} {unit}"
         return f"{what}, line end included; {unit} {first.line} and on are beyond its end"
     return _Part(start, end, inside_line=number or 0)
 
@@ -261,6 +278,9 @@ class _Reading:
                 return first, min(usable, first + count)
             return lowest, lowest + count
 
+        if self._part.anchor == "middle" and not lowest <= middle < usable:
+            return 0, 0  # of the named line itself only a part can be shown
+
         def fits(count: int) -> bool:
             first, last = run(count)
             return self._fits(candidates[first:last])
@@ -279,7 +299,12 @@ class _Reading:
             row = candidates[-1]
             size = largest(lambda size: self._fits([row.last_part(size)]), len(row.data))
             return row.last_part(max(1, size))
-        row = candidates[self._middle(candidates)] if self._part.anchor == "middle" else candidates[0]
+        if self._part.anchor == "middle":
+            row = candidates[self._middle(candidates)]
+            place = max(0, self._part.middle - row.start)
+            size = largest(lambda size: self._fits([row.part_around(place, size)]), len(row.data))
+            return row.part_around(place, max(1, size))
+        row = candidates[0]
         size = largest(lambda size: self._fits([row.first_part(size)]), len(row.data))
         return row.first_part(max(1, size))
 
@@ -357,8 +382,9 @@ class _Reading:
             rest = f"{line}{f'.{column + 1}' if column else ''}-{stop}"
         if column and line == last_line:
             # A walk through one line goes on beyond what was asked, by pages of one size.
-            size = max(_LEAST_PART_BYTES, len(last.data))
-            options: dict[str, object] = {"line": line, "bytes": f"{column + 1}-{column + size}"}
+            length = self._source.line_end(last.start) - last.start + last.column
+            stop_at = min(length, column + max(_LEAST_PART_BYTES, len(last.data)))
+            options: dict[str, object] = {"line": line, "bytes": f"{column + 1}-{stop_at}"}
         else:
             options = {"lines": rest}
         return rest, worded(self._policy.access, "read", self._source.rest(line, last_line, column), **options)

@@ -56,6 +56,20 @@ class Row(NamedTuple):
             place = cut_before(self.data, len(self.data) - 1)
         return self._replace(start=self.start + place, data=self.data[place:], column=self.column + place)
 
+    def part_around(self, place: int, size: int) -> Row:
+        """About ``size`` bytes with those at ``place`` in their middle, one cluster at least."""
+        first = cut_before(self.data, max(0, min(place - size // 2, len(self.data) - size)))
+        last = cut_before(self.data, first + size)
+        if last <= place:
+            last = cut_after(self.data, place + 1)
+        return Row(
+            self.start + first,
+            self.data[first:last],
+            self.line,
+            self.column + first,
+            self.ends_line and last >= len(self.data),
+        )
+
 
 def rows(source: Source, start: int, end: int, *, line: int, column: int = 0) -> Iterator[Row]:
     """The rows of a stretch of the source, lines in order; the last may be a part of a line."""

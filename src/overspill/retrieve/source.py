@@ -93,6 +93,10 @@ class Source:
             at += len(data)
         return end
 
+    def char_count(self, start: int, end: int) -> int:
+        """How many characters begin in a stretch."""
+        return sum(len(data.translate(None, _CONTINUATION)) for data in self.chunks(start, end))
+
     def chunks(self, start: int, end: int, size: int = 1 << 20) -> Iterator[bytes]:
         for at in range(start, end, size):
             yield self._blob.read(at, min(size, end - at))
