@@ -7,8 +7,10 @@ end.  Content is not looked at: what matters may stand in the gap.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from overspill.core.measure import ESCAPE_BYTES, safe_part
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
@@ -98,19 +100,16 @@ class EndsSelector:
 
     def _first_lines(self) -> Iterator[tuple[Span, ...]]:
         """Lines from the start; one whose middle is not held comes as its start and its end."""
-        pieces = [line for block in self._head for line in block.lines()]
-        if self._head_line_end.blocks:
-            whole = [piece for piece in pieces if piece.line < pieces[-1].line]
-            yield from ((line,) for line in whole)
-            started = _joined([piece for piece in pieces if piece.line == pieces[-1].line])
-            yield _whole_start(started), _whole_end(_joined(self._head_line_end.blocks))
-        else:
-            yield from ((line,) for line in _whole_lines(pieces))
+        unended = self._head[-1].line + self._head[-1].newlines if self._head_line_end.blocks else 0
+        for line in _whole_lines(line for block in self._head for line in block.lines()):
+            if line.line == unended:
+                yield _whole_start(line), _whole_end(_joined(self._head_line_end.blocks))
+            else:
+                yield (line,)
 
     def _last_lines(self) -> Iterator[tuple[Span, ...]]:
         """Lines from the end, the last one first."""
-        lines = _whole_lines([line for block in self._tail.blocks for line in block.lines()])
-        for line in reversed(lines):
+        for line in _whole_lines_backward(line for block in reversed(self._tail.blocks) for line in _backward(block)):
             if line.column and self._tail_line_start:
                 yield _whole_start(self._tail_line_start), _whole_end(line)
             else:
@@ -164,16 +163,27 @@ def _whole_end(piece: Span) -> Span:
     return safe_part(piece, min(len(piece.data) // 2, ESCAPE_BYTES), len(piece.data))
 
 
-def _whole_lines(pieces: list[Span]) -> list[Span]:
+def _whole_lines(pieces: Iterable[Span]) -> Iterator[Span]:
     """Joins the pieces in which a long line came."""
-    lines: list[Span] = []
-    for piece in pieces:
-        if lines and piece.column and lines[-1].line == piece.line:
-            lines[-1] = lines[-1]._replace(data=lines[-1].data + piece.data)
-        else:
-            lines.append(piece)
-    return lines
+    for _, line in groupby(pieces, key=attrgetter("line")):
+        yield _joined(list(line))
+
+
+def _whole_lines_backward(pieces: Iterable[Span]) -> Iterator[Span]:
+    """The same for pieces that come in reverse order."""
+    for _, line in groupby(pieces, key=attrgetter("line")):
+        yield _joined([*line][::-1])
+
+
+def _backward(block: Block) -> Iterator[Span]:
+    """The lines of a block, the last one first: most of them are never asked for."""
+    data, end, line = block.data, len(block.data), block.line + block.newlines
+    line -= data.endswith(b"\n")
+    while end > 0:
+        start = data.rfind(b"\n", 0, end - 1) + 1
+        yield Span(block.start + start, data[start:end], line, 0 if start else block.column)
+        end, line = start, line - 1
 
 
 def _joined(pieces: list[Span]) -> Span:
-    return pieces[0]._replace(data=b"".join(piece.data for piece in pieces))
+    return pieces[0] if len(pieces) == 1 else pieces[0]._replace(data=b"".join(piece.data for piece in pieces))
