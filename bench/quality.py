@@ -28,7 +28,7 @@ from overspill.core.policy import Policy  # noqa: E402
 from overspill.core.render import render  # noqa: E402
 from overspill.core.strategies.auto import Auto  # noqa: E402
 from overspill.core.strategies.salience import model  # noqa: E402
-from train_ranker import source  # noqa: E402
+from sources import source  # noqa: E402
 
 BUDGETS = (1000, 2000, 4000, 8000)
 KEPT = Kept("ovs_0000000000")

@@ -10,25 +10,22 @@ import argparse
 import gzip
 import json
 import re
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
 from overspill.core.model import Call, Span, Totals
 from overspill.core.strategies.salience import features, question, units
+from sources import source
 
 BINS = 256
 NEGATIVES = 2500
-_PROJECTS = re.compile(r"flask|django|redis|lodash|networkx|chartjs|lang36|jq|numpy|rxjs|pydoc|trivy")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-def source(name: str) -> str:
-    """The project an output comes from: figures on unseen sources leave all of its outputs out."""
-    found = _PROJECTS.search(name)
-    return found.group() if found else name
 
 
 def load(folder: Path) -> list[dict]:

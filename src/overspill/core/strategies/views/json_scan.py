@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from overspill.core.measure import ESCAPE_BYTES, cut_before
 from overspill.core.model import Block
 
 RUN_BYTES = 1_200
@@ -33,6 +34,22 @@ _MEMBER = _SKIP + rb"(?:(?:" + STRING + rb"|" + CONTAINER + rb")" + _SKIP + rb")
 _MEMBERS = tuple((many, re.compile(rb"(?:%b){%d}" % (_MEMBER, many), re.DOTALL).match) for many in (64, 16, 4))
 """Many members in one step, for containers whose members are small."""
 _BLANKS = re.compile(rb"[ \t\r]*\n?")
+_UNIT = rb"\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+_INSIDE = re.compile(
+    rb'(?:[^"\\]++|\\[^u]|' + _UNIT + rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:" + _UNIT + rb"|(?=[^\\]|\\[^u])))*+",
+    re.DOTALL,
+)
+
+
+def place_inside(data: bytes, start: int, most: int) -> int:
+    """The last place up to ``most`` where the string whose inside begins at ``start`` may be cut in two."""
+    while True:
+        whole = _INSIDE.match(data, start, most)
+        most = whole.end() if whole else start
+        place = max(start, cut_before(data, most))
+        if place == most:
+            return place
+        most = place
 
 
 @dataclass(slots=True, eq=False)
@@ -204,6 +221,9 @@ class Scan:
         edge = self._edge(end, last=last)
         if edge < 0:
             return False
+        if self._cuts_text(edge):
+            self.broken, self._at = True, end
+            return True
         self._frame.members += 1
         self._at = self._member_start = edge
         if edge - self._run_start > RUN_BYTES or self._closed is not None or self._long is not None:
@@ -224,7 +244,7 @@ class Scan:
             if batch is None or batch.end() - at > CONTAINER_BYTES:
                 continue
             edge = self._edge(batch.end(), last=False)
-            if edge < 0:
+            if edge < 0 or self._cuts_text(edge):
                 return
             frame.members += many
             self._at = self._member_start = at = edge
@@ -237,6 +257,9 @@ class Scan:
         edge = self._edge(end, last=last)
         if edge < 0:
             return False
+        if self._cuts_text(edge):
+            self.broken, self._at = True, end
+            return True
         self.root.members += 1
         self._at = self._member_start = edge
         if edge - self._run_start > RUN_BYTES or self._closed is not None:
@@ -247,10 +270,10 @@ class Scan:
         edge = self._edge(start + 1, last=last)
         if edge < 0:
             return False
-        if self._frame.depth >= DEPTH_KEPT:
+        if self._frame.depth >= DEPTH_KEPT or self._cuts_text(edge) or self._cuts_text(start):
             self.broken = True
             self._at = start + 1
-            if start - self._run_start > RUN_BYTES:
+            if start - self._run_start > RUN_BYTES and not self._cuts_text(start):
                 self._emit(start)
             return True
         begin = self._member_start if self._frame is not self.root else self._line_begin(start)
@@ -279,13 +302,16 @@ class Scan:
             self.broken = True
         if frame.parent is self.root and self._edge(start + 1, last=last) < 0:
             return False
-        if self._closed is not None or self._buffer[self._member_start : start].strip() or self._long is not None:
-            frame.members += 1
         begin = start
         while begin > self._run_start and self._buffer[begin - 1] in b" \t":
             begin -= 1
         if begin > self._run_start and self._buffer[begin - 1] != 0x0A:
             begin = start
+        if self._cuts_text(begin):
+            self.broken, self._at = True, start + 1
+            return True
+        if self._closed is not None or self._buffer[self._member_start : start].strip() or self._long is not None:
+            frame.members += 1
         self._emit(begin)
         frame.closing_start = self._base + begin
         frame.closing_place = self._run_place
@@ -296,6 +322,15 @@ class Scan:
         if frame.parent is self.root:
             return self._root_member(start + 1, last=last)
         return True
+
+    def _cuts_text(self, at: int) -> bool:
+        """Whether a border here would part what belongs together: never between the members of valid JSON."""
+        buffer = self._buffer
+        if not 0 < at < len(buffer):
+            return False
+        if buffer[at - 1] < 0x80 > buffer[at] and b"\x1b" not in buffer[max(0, at - ESCAPE_BYTES) : at]:
+            return False
+        return cut_before(buffer, at) != at
 
     # -- strings too long to hold ---------------------------------------------------------------
 
@@ -314,10 +349,9 @@ class Scan:
             self._emit(len(buffer))
             self._at = self._member_start = len(buffer)
             return
-        while head[-1] & 0xC0 == 0x80 or head.endswith(b"\\"):
-            head = head[:-1]
-        if head[-1] >= 0xC0:
-            head = head[:-1]
+        head = head[
+            : place_inside(buffer, self._run_start + opens.end() + 1, self._run_start + HEAD_BYTES) - self._run_start
+        ]
         self._long = (self._base + self._run_start, self._run_place, head)
         self._in_long = True
         self._drop_inside()

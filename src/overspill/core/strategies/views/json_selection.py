@@ -266,6 +266,19 @@ class JsonSelection:
                 for other in self._by_box.get(id(box), ()):
                     if id(other) not in done:
                         heapq.heappush(heap, (-value(other), other.tiles[0].span.start, other))
+        if not opened:
+            self._frames(excerpt)
+
+    def _frames(self, excerpt: Excerpt) -> None:
+        """For a room in which no value fits: what the document opens and closes with, as deep as it goes."""
+        box = self._groups[0].tiles[0].box if self._groups else None
+        boxes: list[Box] = []
+        while box is not None:
+            boxes.append(box)
+            box = box.parent
+        for one in reversed(boxes):
+            if one.opening and not excerpt.add(*ends_of(one)):
+                break
 
     def _bridge(self, excerpt: Excerpt, group: _Group, kept: set[int]) -> None:
         """Shows small gaps beside a group that would cost more as marks."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as with_default
 
+from overspill.core.measure import cut_after
 from overspill.core.model import Span
 from overspill.core.strategies.views.json_scan import CONTAINER, STRING, Frame, Run
 from overspill.core.strategies.views.query_terms import Query
@@ -28,11 +29,15 @@ _MEMBER = re.compile(
     _SKIP + rb"(?:(?:" + STRING + rb"|" + CONTAINER + rb")" + _SKIP + rb")*+(?:,[ \t\r]*\n?|\Z)", re.DOTALL
 )
 _KEY = re.compile(rb"\s*(" + STRING + rb")\s*:\s*", re.DOTALL)
+CHUNK_BYTES = 400
 _CHARACTER = (
     rb"(?>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|\\."
     rb"|[^\\\x80-\xff]|[\xc0-\xff][\x80-\xbf]*|[\x80-\xbf])"
 )
 _CHUNK = re.compile(rb"%b{60,200}?(?:\\n|(?<=[ ,;>]))|%b{1,200}" % (_CHARACTER, _CHARACTER), re.DOTALL)
+_ESCAPED_CHUNK = re.compile(rb"%b{1,30}" % _CHARACTER, re.DOTALL)
+"""Where characters take many bytes."""
+_ONE = re.compile(_CHARACTER, re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r]*\n?")
 
 
@@ -151,8 +156,10 @@ class Tiles:
         at, index = 0, first
         data = span.data
         while at < len(data):
-            match = _MEMBER.match(data, at)
-            end = match.end() if match and match.end() > at else len(data)
+            end = at
+            while end < len(data) and (end == at or cut_after(data, end) != end):
+                match = _MEMBER.match(data, end)
+                end = match.end() if match and match.end() > end else len(data)
             if end < len(data) and not data[end:].strip():
                 end = len(data)
             self._member(box, span.part(at, end), index)
@@ -164,15 +171,17 @@ class Tiles:
         name = key_of(key.group(1)) if key else ""
         start = key.end() if key else len(data) - len(data.lstrip())
         value = data[start:].rstrip().removesuffix(b",").rstrip()
-        field_name = name or box.field
         if value[:1] in (b"{", b"[") and len(value) > OPENED_BYTES and value[-1:] in b"}]":
             self._box(box, span, index, name, start, len(value))
         elif value[:1] == b'"' and len(value) > CHUNKED_BYTES and value[-1:] == b'"':
             self._string(box, span, index, name, start, start + len(value) - 1)
         else:
-            tile = Tile(box, index, span, name, value, field_name)
-            box.parts.append(tile)
-            self.all.append(tile)
+            self._tile(box, span, index, name, value)
+
+    def _tile(self, box: Box, span: Span, index: int, name: str, value: bytes) -> None:
+        tile = Tile(box, index, span, name, value, name or box.field)
+        box.parts.append(tile)
+        self.all.append(tile)
 
     def _box(self, parent: Box, span: Span, index: int, name: str, start: int, size: int) -> None:
         data = span.data
@@ -184,6 +193,9 @@ class Tiles:
             begin -= 1
         if begin > opening_end and data[begin - 1] != 0x0A:
             begin = close
+        if cut_after(data, opening_end) != opening_end or cut_after(data, begin) != begin:
+            self._tile(parent, span, index, name, data[start : start + size])
+            return
         box = Box(
             parent, chr(data[start]), name or f"[{index}]", name or parent.field, parent.depth + 1, index,
             span.part(0, opening_end), span.part(begin, len(data)), 0,
@@ -197,26 +209,28 @@ class Tiles:
         return [tile.box for tile in self.all[-200:] if tile.box.parent is box]
 
     def _string(self, parent: Box, span: Span, index: int, name: str, start: int, close: int) -> None:
-        data = span.data
+        opens = _whole_end(span.data, start + 1, close)
         box = Box(
             parent, '"', name or f"[{index}]", name or parent.field, parent.depth + 1, index,
-            span.part(0, start + 1), span.part(close, len(data)), close - start - 1,
+            span.part(0, opens), None, close - opens,
         )  # fmt: skip
-        self._chunks(box, span, start + 1, close, 0)
+        reached = self._chunks(box, span, opens, close)
+        box.closing = span.part(reached, len(span.data))
+        box.members = reached - opens
 
-    def _chunks(self, box: Box, span: Span, start: int, close: int, done: int) -> None:
-        """The beginning of a string, and what stands around the question's terms."""
+    def _chunks(self, box: Box, span: Span, start: int, close: int) -> int:
+        """The beginning of a string, and what stands around the question's terms; returns where the last part ends."""
         hits = [at for at, _ in self._query.hits(span.data[start:close])][:40] if close - start > LONG_BYTES else []
         wanted = [(0, LONG_BYTES), *((at - 200, at + 300) for at in hits)]
         at = start
         while at < close:
-            match = _CHUNK.match(span.data, at, close)
-            end = match.end() if match and match.end() > at else close
+            end = _chunk_end(span.data, at, close)
+            if end == close and cut_after(span.data, close) != close:
+                break
             if any(low < end - start and at - start < high for low, high in wanted):
-                tile = Tile(box, done + at - start, span.part(at, end), "", span.data[at:end], box.field)
-                box.parts.append(tile)
-                self.all.append(tile)
+                self._tile(box, span.part(at, end), at - start, "", span.data[at:end])
             at = end
+        return at
 
     def _long_string(self, parent: Box, run: Run, head: Span) -> None:
         key = _KEY.match(head.data) if parent.kind == "{" else None
@@ -224,8 +238,25 @@ class Tiles:
         name = key_of(key.group(1)) if key else ""
         tail_start = run.start + run.whole_bytes - len(run.tail)
         tail = Span(tail_start, run.tail, run.line, run.column + tail_start - run.start)
+        opens = _whole_end(head.data, start + 1, len(head.data))
         box = Box(
             parent, '"', name or f"[{run.first}]", name or parent.field, parent.depth + 1, run.first,
-            head.part(0, start + 1), tail, tail_start - run.start - start - 1,
+            head.part(0, opens), tail, tail_start - run.start - opens,
         )  # fmt: skip
-        self._chunks(box, head, start + 1, len(head.data), 0)
+        self._chunks(box, head, opens, len(head.data))
+
+
+def _chunk_end(data: bytes, at: int, close: int) -> int:
+    """Where a part of a string that begins here ends: after a word or a line, of no more than some hundred bytes."""
+    match = _CHUNK.match(data, at, close)
+    if match and match.end() - at > CHUNK_BYTES:
+        match = _ESCAPED_CHUNK.match(data, at, close)
+    return _whole_end(data, match.end() if match and match.end() > at else close, close)
+
+
+def _whole_end(data: bytes, end: int, close: int) -> int:
+    """The first place from ``end`` on, inside a string, where no character that belongs together is parted."""
+    while end < close and cut_after(data, end) != end:
+        one = _ONE.match(data, end, close)
+        end = one.end() if one else close
+    return end
