@@ -105,7 +105,7 @@ class Index:
             # SQLite gives the files beside it the modes of this one.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
         self._db = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{query}" if path else ":memory:",
+            f"{_address(path)}?{query}" if path else ":memory:",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -140,6 +140,13 @@ class Index:
     def close(self) -> None:
         with self.lock:
             self._db.close()
+
+    def __del__(self) -> None:
+        # Stores are rarely closed by hand, and an open connection is complained about from Python 3.13 on.
+        # After a fork it is the parent's.
+        db = getattr(self, "_db", None)
+        if db is not None and self.pid == os.getpid():
+            db.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -354,3 +361,12 @@ def _tombstone(values: tuple[Any, ...]) -> Tombstone:
     return Tombstone(
         handle=handle, digest=digest, removed=removed, reason=reason, bytes=size, lines=lines, call=_call(call)
     )
+
+
+def _address(path: Path) -> str:
+    """The path as SQLite takes it with options; ``Path.as_uri`` would import urllib on the way to the first spill."""
+    text = path.absolute().as_posix()
+    quoted = "".join(
+        chr(byte) if 0x20 < byte < 0x7F and byte not in b"%?#" else f"%{byte:02x}" for byte in os.fsencode(text)
+    )
+    return f"file://{'' if text.startswith('/') else '/'}{quoted}"
