@@ -35,6 +35,9 @@ bench: $(VENV)/developing ## Print the figures, as ratios measured side by side
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/run.py
 
+docs: $(VENV)/developing ## Write the pages that follow from the code
+	$(BIN)/python tools/cli_reference.py
+
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
