@@ -23,6 +23,8 @@ WHOLE_BYTES = 1 << 20
 HEAD_BYTES = 96 * 1024
 TAIL_BYTES = 128 * 1024
 CHOSEN_BYTES = 512 * 1024
+LEAST_LINE_BYTES = 32
+"""A shorter line counts as one of so many: what is looked at closely costs by the line."""
 FORMS = 40_000
 """Forms of lines that are counted at once; beyond, those seen once make room."""
 NEW_LINES = 160
@@ -45,17 +47,19 @@ class Pool:
 
     def __init__(self, asked: Asked | None) -> None:
         self._asked = asked
-        self._recent: deque[Block] = deque()
-        self._recent_bytes = 0
+        self._recent: deque[tuple[Block, int]] = deque()
+        self._recent_weight = 0
         self._whole: list[Block] = []
-        self._whole_bytes = 0
+        self._whole_weight = 0
         self._overflowed = False
         self._head: list[Span] = []
         self._chosen: list[_Chosen] = []
-        self._chosen_bytes = 0
+        self._chosen_weight = 0
         self._numbered = 0
         self._stage = 0
         self._severe: dict[bytes, Span] = {}
+        self._last_keys: tuple[bytes, list[bytes], Counter[bytes]] = (b"", [], Counter())
+        """Of the last block, which a command that repeats itself prints again and again."""
         self.counts: Counter[bytes] = Counter()
         self.complete = True
         """Whether the stretches are the whole output."""
@@ -63,8 +67,8 @@ class Pool:
     def feed(self, block: Block) -> None:
         if not self._overflowed:
             self._whole.append(block)
-            self._whole_bytes += len(block.data)
-            if self._whole_bytes <= WHOLE_BYTES:
+            self._whole_weight += _weight(block.data)
+            if self._whole_weight <= WHOLE_BYTES:
                 return
             self._overflow()
             return
@@ -76,13 +80,9 @@ class Pool:
         room = HEAD_BYTES
         for block in held:
             if room > 0:
-                end = (
-                    len(block.data)
-                    if len(block.data) <= room
-                    else block.data.rfind(b"\n", 0, room) + 1 or cut_before(block.data, room)
-                )
+                end = _first_part(block.data, room)
                 self._head.append(block.part(0, end))
-                room -= end
+                room -= _weight(block.data[:end])
                 self.counts.update(fine_keys(block.data[:end]))
                 if end < len(block.data):
                     self._push(block.part(end, len(block.data)))
@@ -91,11 +91,13 @@ class Pool:
                 self._push(block)
 
     def _push(self, block: Block) -> None:
-        self._recent.append(block)
-        self._recent_bytes += len(block.data)
-        while self._recent_bytes - len(self._recent[0].data) >= TAIL_BYTES:
-            oldest = self._recent.popleft()
-            self._recent_bytes -= len(oldest.data)
+        same = self._recent and self._recent[-1][0].data == block.data
+        weight = self._recent[-1][1] if same else _weight(block.data)
+        self._recent.append((block, weight))
+        self._recent_weight += weight
+        while self._recent_weight - self._recent[0][1] >= TAIL_BYTES:
+            oldest, weight = self._recent.popleft()
+            self._recent_weight -= weight
             self._choose(oldest)
 
     def stretches(self) -> list[Span]:
@@ -106,18 +108,18 @@ class Pool:
         tail: list[Span] = []
         room = TAIL_BYTES
         while self._recent:
-            block = self._recent.pop()
+            block, weight = self._recent.pop()
             if room <= 0:
                 self._choose(block)
                 continue
             start = 0
-            if len(block.data) > room:
-                start = block.data.find(b"\n", len(block.data) - room) + 1 or _safe(block, len(block.data) - room)
+            if weight > room:
+                start = _last_part(block, room)
                 self._choose(block.part(0, start))
             rest = block.part(start, len(block.data))
             self.counts.update(fine_keys(rest.data))
             tail.append(rest)
-            room -= len(rest.data)
+            room -= _weight(rest.data)
         spans += [chosen.span for chosen in self._chosen]
         spans += list(self._severe.values())
         spans += tail
@@ -129,13 +131,14 @@ class Pool:
         data = block.data
         if not data:
             return
-        newlines = data.count(b"\n")
-        if len(data) > LONG_LINES_BYTES * (newlines + 1):
-            self._choose_windows(block)
-            return
-        keys = fine_keys(data)
+        if data != self._last_keys[0]:
+            if len(data) > LONG_LINES_BYTES * (data.count(b"\n") + 1):
+                self._choose_windows(block)
+                return
+            keys = fine_keys(data)
+            self._last_keys = data, keys, Counter(keys)
+        _, keys, present = self._last_keys
         counts = self.counts
-        present = Counter(keys)
         fresh = present.keys() - counts.keys()
         counts.update(present)
         if len(counts) > FORMS:
@@ -240,21 +243,47 @@ class Pool:
         if self._stage > grace and self._numbered % (1 << (self._stage - grace)):
             return
         self._chosen.append(_Chosen(self._numbered, grace, span))
-        self._chosen_bytes += len(span.data)
-        while self._chosen_bytes > CHOSEN_BYTES:
+        self._chosen_weight += _weight(span.data)
+        while self._chosen_weight > CHOSEN_BYTES:
             self._stage += 1
             self._chosen = [
                 chosen
                 for chosen in self._chosen
                 if self._stage <= chosen.grace or not chosen.number % (1 << (self._stage - chosen.grace))
             ]
-            self._chosen_bytes = sum(len(chosen.span.data) for chosen in self._chosen)
+            self._chosen_weight = sum(_weight(chosen.span.data) for chosen in self._chosen)
 
     def _forget(self) -> None:
         kept = [(key, count) for key, count in self.counts.items() if count > 1 or key in self._severe]
         if len(kept) > FORMS // 2:
             kept = sorted(kept, key=lambda entry: -entry[1])[: FORMS // 2]
         self.counts = Counter(dict(kept))
+
+
+def _weight(data: bytes) -> int:
+    return max(len(data), LEAST_LINE_BYTES * data.count(b"\n"))
+
+
+def _first_part(data: bytes, room: int) -> int:
+    """Where the start ends that weighs ``room`` at most: whole lines, if there is one."""
+    most = room // LEAST_LINE_BYTES
+    if len(data) <= room and data.count(b"\n") <= most:
+        return len(data)
+    lines = data[:room].split(b"\n", most)
+    end = min(len(data), room) - len(lines[most]) if len(lines) > most else data.rfind(b"\n", 0, room) + 1
+    return end or cut_before(data, room)
+
+
+def _last_part(block: Block, room: int) -> int:
+    """Where the end begins that weighs ``room`` at most: whole lines, if there is one."""
+    data = block.data
+    at = max(0, len(data) - room)
+    start = data.find(b"\n", at) + 1 if at else 0
+    most = room // LEAST_LINE_BYTES + 1
+    lines = data[start:].rsplit(b"\n", most)
+    if len(lines) > most:
+        return start + len(lines[0]) + 1
+    return start or _safe(block, at)
 
 
 def _line_starts(data: bytes) -> list[int]:
