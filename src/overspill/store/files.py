@@ -80,17 +80,32 @@ def write_private(path: Path, data: bytes) -> None:
 
 def open_temporary(directory: str) -> tuple[int, str]:
     """A new, empty, locked file under a name nobody can foresee."""
+    path = os.path.join(directory, secrets.token_hex(12) + ".part")
+    return open_held(path, exclusively=os.O_EXCL), path
+
+
+def open_held(path: str, *, exclusively: int = 0) -> int:
+    """A file that stays locked as long as its maker holds it open: ``is_forsaken`` tells others."""
     while True:
-        path = os.path.join(directory, secrets.token_hex(12) + ".part")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | exclusively | _NO_FOLLOW | _BINARY, 0o600)
         if fcntl is None:
-            return handle, path
+            return handle
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         # A sweeper may have taken the file between its creation and its lock.
         if os.fstat(handle).st_nlink:
-            return handle, path
+            return handle
         os.close(handle)
+
+
+def is_forsaken(handle: int) -> bool:
+    """Has the maker of a held file gone? Where there are no locks, nobody is taken for dead."""
+    if fcntl is None:
+        return False
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def write_all(handle: int, data: bytes | bytearray | memoryview) -> None:

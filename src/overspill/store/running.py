@@ -18,7 +18,7 @@ from typing import Any
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Spill, Store, Stored
 from overspill.errors import StoreUnavailable, UnknownHandle
-from overspill.store.files import private_directory, write_all
+from overspill.store import files
 from overspill.store.lines import LineCounter
 from overspill.store.local_blobs import open_blob
 
@@ -54,7 +54,7 @@ class Record:
 
     def __init__(self, internals: Path, *, pid: int, started: float, call: Call) -> None:
         directory = internals / DIRECTORY
-        private_directory(directory)
+        files.private_directory(directory)
         name = f"{PREFIX}{pid}"
         self._record = str(directory / f"{name}.json")
         self._early = str(directory / f"{name}.out")
@@ -68,19 +68,14 @@ class Record:
             directory=os.getcwd(),
             path=self._early,
         )
-        self._descriptor = os.open(self._record, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        _lock(self._descriptor)
+        self._descriptor = files.open_held(self._record)
         self._write()
 
     def early(self, held: list[bytes]) -> None:
         """What came while little has come: it is in nobody's file yet."""
         data = b"".join(held)
         if len(data) > self._early_bytes:
-            descriptor = os.open(self._early, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                write_all(descriptor, data[self._early_bytes :])
-            finally:
-                os.close(descriptor)
+            files.append(self._early, data[self._early_bytes :])
             self._early_bytes = len(data)
 
     def moved_to(self, path: str) -> None:
@@ -90,15 +85,17 @@ class Record:
             self._write()
 
     def close(self) -> None:
+        # Closed first: Windows removes no open file.
+        with suppress(OSError):
+            os.close(self._descriptor)
         for path in (self._record, self._early):
             with suppress(OSError):
                 os.unlink(path)
-        with suppress(OSError):
-            os.close(self._descriptor)
 
     def _write(self) -> None:
         data = json.dumps(_facts(self._running)).encode()
-        os.pwrite(self._descriptor, data, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        files.write_all(self._descriptor, data)
         os.ftruncate(self._descriptor, len(data))
 
 
@@ -173,11 +170,11 @@ class _Nothing:
 def _read(path: Path) -> Running | None:
     for _ in range(3):
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = files.open_regular(path)
         except OSError:
             return None
         try:
-            if _is_free(descriptor):
+            if files.is_forsaken(descriptor):
                 with suppress(OSError):
                     path.unlink()
                     path.with_suffix(".out").unlink()
@@ -193,21 +190,3 @@ def _read(path: Path) -> Running | None:
 
 def _facts(running: Running) -> dict[str, Any]:
     return {name: getattr(running, name) for name in Running.__dataclass_fields__}
-
-
-def _lock(descriptor: int) -> None:
-    with suppress(ImportError, OSError):
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _is_free(descriptor: int) -> bool:
-    """Has the process that held the lock gone? Where there are no locks, nobody is taken for dead."""
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
