@@ -65,8 +65,8 @@ class _Draft:
         header_size = self._measure.size(self._header(selection, self._cut.totals.lines, _WORST_GAP), self._budget)
         room: Budget | None = _less(self._budget, header_size)
         best: Bounded | None = None
-        for _ in range(_ROUNDS):
-            if room is None:
+        for turn in range(2 * _ROUNDS):
+            if room is None or (best is not None and turn >= _ROUNDS):
                 break
             excerpt = Excerpt(room, self._cut.totals, self._costs)
             selection.fill(excerpt)
@@ -79,7 +79,9 @@ class _Draft:
                     best = bounded
                 if self._free_share(size) < _SLACK or bounded.kept_bytes != best.kept_bytes:
                     break
-            room = self._corrected(room, size)
+            corrected = self._corrected(room, size)
+            # where the marks cost far more than planned, what a form is made of must still win over plain ends
+            room = _halved(room) if best is None and (corrected is None or turn >= _ROUNDS - 1) else corrected
         return best
 
     def least(self) -> Bounded:
@@ -203,6 +205,11 @@ def _less(budget: Budget, size: Size) -> Budget | None:
     """What a budget leaves beside something of that size."""
     left = {f"max_{unit}": bound - used for unit, used, bound in zip(UNITS, size, budget.bounds, strict=True) if bound}
     return Budget(**left) if min(left.values()) > 0 else None
+
+
+def _halved(budget: Budget) -> Budget | None:
+    half = {f"max_{unit}": bound // 2 for unit in UNITS if (bound := getattr(budget, f"max_{unit}"))}
+    return Budget(**half) if min(half.values()) > 0 else None
 
 
 _WORST_GAP = Gap(0, 10**9, 10**6, 10**9)

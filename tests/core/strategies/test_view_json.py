@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.strategies.viewing import cut_of, gap_words, viewed
@@ -35,7 +35,7 @@ DOCUMENTS = st.recursive(
             max_size=9,
         ),
     ),
-    max_leaves=60,
+    max_leaves=24,
 )
 LAYOUTS = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}, {"indent": 1, "ensure_ascii": False}])
 QUESTIONS = st.sampled_from(["", "which status failed, and why?", "what is the latest version?", 'id 7 \\ "'])
@@ -45,19 +45,24 @@ def excerpt_of(source: bytes, **how: Any) -> str:
     return viewed("json", source, **how).excerpt
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(DOCUMENTS, LAYOUTS, QUESTIONS, st.integers(300, 900))
 def test_a_document_cut_is_a_document(document: Any, layout: dict[str, Any], question: str, tokens: int) -> None:
-    source = json.dumps({"items": [document, document], "also": document}, **layout).encode("utf-8", "surrogatepass")
-    assume(len(source) > 6 * tokens)
+    whole = {"items": enough([document], tokens), "also": document}
+    source = json.dumps(whole, **layout).encode("utf-8", "surrogatepass")
     json.loads(excerpt_of(source, room=Budget(max_tokens=tokens), question=question))
 
 
+def enough(documents: list[Any], tokens: int) -> list[Any]:
+    """The documents again and again, until no room of so many tokens holds them."""
+    return documents * (1 + 8 * tokens // len(json.dumps(documents)))
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(DOCUMENTS, min_size=3, max_size=40), st.integers(300, 900))
+@given(st.lists(DOCUMENTS, min_size=1, max_size=6), st.integers(300, 900))
 def test_each_line_of_json_lines_stays_json(documents: list[Any], tokens: int) -> None:
-    source = b"".join(json.dumps({"a": one, "n": n}).encode() + b"\n" for n, one in enumerate(documents))
-    assume(len(source) > 6 * tokens)
+    many = enough(documents, tokens)
+    source = b"".join(json.dumps({"a": one, "n": n}).encode() + b"\n" for n, one in enumerate(many))
     for line in excerpt_of(source, room=Budget(max_tokens=tokens)).splitlines():
         json.loads(line)
 
@@ -65,8 +70,7 @@ def test_each_line_of_json_lines_stays_json(documents: list[Any], tokens: int) -
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(DOCUMENTS, LAYOUTS, st.data())
 def test_broken_json_is_shown_all_the_same(document: Any, layout: dict[str, Any], data: st.DataObject) -> None:
-    source = bytearray(json.dumps([document] * 3, **layout).encode("utf-8", "surrogatepass"))
-    assume(len(source) > 3_000)
+    source = bytearray(json.dumps(enough([document], 500), **layout).encode("utf-8", "surrogatepass"))
     for at in data.draw(st.lists(st.integers(0, len(source) - 1), max_size=5)):
         source[at : at + 1] = data.draw(st.sampled_from([b"", b'"', b"]", b"}", b"\\", b"\n", b"\xff", b"junk, {"]))
     cut_at = data.draw(st.integers(3_000, len(source))) if len(source) > 3_000 else len(source)
@@ -173,3 +177,30 @@ def test_json_is_recognised() -> None:
     assert sniff(json.dumps(records(50)).encode(), Call()) > 0.5
     assert sniff(b"".join(json.dumps(row).encode() + b"\n" for row in records(50)), Call()) > 0.5
     assert sniff(json.dumps(records(50), indent=4).encode(), Call()) > 0.5
+
+
+@pytest.mark.parametrize("offset", range(6))
+def test_a_string_too_long_to_hold_is_not_cut_inside_an_escape(offset: int) -> None:
+    source = b'{"pad": "' + b"x" * offset + b"\\u00e9\\ud83d\\ude00" * 40_000 + b'", "end": 1}'
+    assert json.loads(excerpt_of(source))["pad"].startswith("x" * offset + "é😀")
+
+
+@pytest.mark.parametrize("tokens", [300, 450, 700])
+def test_marks_that_cost_more_than_the_values_leave_it_json(tokens: int) -> None:
+    key = "é𐀀\x19" * 12
+    document = {"items": [{key: [{key: ["é" * 90, n, None, {key: n}]} for n in range(12)]} for _ in range(9)]}
+    json.loads(excerpt_of(json.dumps(document).encode(), room=Budget(max_tokens=tokens)))
+
+
+def test_a_room_too_small_for_any_value_shows_what_opens_and_closes() -> None:
+    source = json.dumps({"first": {"second": "é𐀀\x19" * 400}, "third": "é𐀀\x19" * 400}).encode()
+    shown = json.loads(excerpt_of(source, room=Budget(max_tokens=200)))
+    assert "first" in shown or any("…" in key for key in shown)
+
+
+@pytest.mark.parametrize("cluster", [",\u0301", "\u0600,", "{\u0308", '"\u0301', "\u0600}", "👩‍👩‍👧,\u0301"])
+def test_no_cut_parts_a_cluster_in_what_is_no_json(cluster: str) -> None:
+    document = [{"id": n, "v": ["text " + cluster * 3 + "…" * 40, cluster, n]} for n in range(60)]
+    source = json.dumps(document, ensure_ascii=False)
+    viewed("json", source.encode())
+    viewed("json", source.replace('"text', "text").replace('…"', "…").encode())
