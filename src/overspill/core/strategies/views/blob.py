@@ -12,6 +12,7 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator
 
+from overspill.core.measure import cut_after, cut_before
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave, room_bytes
 from overspill.core.strategies.views.query_terms import query_for, worths
@@ -97,13 +98,13 @@ class BlobView:
         data = block.data
         placed, line, line_start = 0, block.line, -block.column
         for match in _STRING.finditer(data):
-            text = match.group()
+            start, end = cut_after(data, match.start()), cut_before(data, match.end())
+            text = data[start:end]
             words = _WORDS.findall(text)
             telling = len(_TELLING.findall(text))
             mask = self._query.mask(text) if self._query else 0
             if not mask and not telling and (len(words) < 2 or sum(map(len, words)) < 0.5 * len(text)):
                 continue
-            start = match.start()
             newlines = data.count(b"\n", placed, start)
             if newlines:
                 line += newlines
