@@ -8,21 +8,20 @@ complete raw response in the store as JSON.  Whatever comes in: nothing is raise
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.access import SubAgent
-from overspill.core.measure import readable
+from overspill.core.measure import encode, readable
 from overspill.core.model import Bounded, Call
+from overspill.core.redact import redacted
+from overspill.source import plain
 
 if TYPE_CHECKING:
     from overspill.bounder import Bounder
     from overspill.core.policy import Policy
 
 KEYS = ("status", "data", "text", "stats", "context", "error")
-MOST_DEPTH = 200
-"""Deeper nesting is shown as a text: readers of JSON give up on it."""
 SIDE_BYTES = 8_192
 """``stats``, ``context`` and ``error`` stay as they are up to this size of each."""
 
@@ -41,9 +40,12 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
     if bounder.policy.lets_through(raw) and not bounder.policy.redact:
         return response
     bounded = bounder.bound(raw, call)
-    if not bounded.truncated:
-        return json.loads(bounded.text) if bounded.redactions else response
-    return _cut(envelope, bounded, bounder.policy)
+    if bounded.truncated:
+        return _cut(envelope, bounded, bounder.policy)
+    if not bounded.redactions:
+        return response
+    clean = _without_secrets(envelope, bounder.policy)
+    return clean if isinstance(clean, dict) else {"status": "partial", "data": clean, "text": ""}
 
 
 def envelope_text(response: Any, *, tool: str = "", bounder: Bounder | None = None) -> str:
@@ -55,30 +57,8 @@ def raw_json(value: Any) -> str:
     """Valid JSON of anything, a member to a line: what JSON can't say is said as text."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # what a value's own methods raise is no concern of the caller's
         return json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
-
-
-def plain(value: Any, *, _above: tuple[int, ...] = ()) -> Any:
-    """The value as JSON has it; a circle, a number that is none and anything unknown become a text."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return readable(bytes(value))
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
-        return _said(value)
-    if id(value) in _above:
-        return "<circular>"
-    if len(_above) >= MOST_DEPTH:
-        return "<nested too deeply>"
-    above = (*_above, id(value))
-    if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else _said(key): plain(item, _above=above) for key, item in value.items()}
-    return [plain(item, _above=above) for item in value]
 
 
 def _cut(envelope: Mapping[str, Any], bounded: Bounded, policy: Policy) -> dict[str, Any]:
@@ -89,7 +69,7 @@ def _cut(envelope: Mapping[str, Any], bounded: Bounded, policy: Policy) -> dict[
     }
     for key in ("stats", "context", "error"):
         if key in envelope:
-            cut[key] = _small(envelope[key])
+            cut[key] = _small(_without_secrets(envelope[key], policy))
     return cut
 
 
@@ -139,6 +119,17 @@ def _sentence(bounded: Bounded, policy: Policy) -> str:
     )
 
 
+def _without_secrets(value: Any, policy: Policy) -> Any:
+    """The value as the store has it; its text where a pattern of the user's own took more than a value."""
+    if not policy.redact:
+        return value
+    text = readable(redacted(encode(raw_json(value)), policy.redact))
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _small(value: Any) -> Any:
     """The value, or what can be said of it when it is itself too much."""
     value = plain(value)
@@ -164,13 +155,6 @@ def _envelope(response: Any) -> Mapping[str, Any]:
 def _skips(envelope: Mapping[str, Any]) -> bool:
     context = envelope.get("context")
     return isinstance(context, Mapping) and context.get("truncation_skip") is True
-
-
-def _said(value: Any) -> str:
-    try:
-        return str(value)
-    except Exception as error:
-        return f"<{type(value).__name__} that raised {type(error).__name__}>"
 
 
 def _unified() -> Bounder:

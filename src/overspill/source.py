@@ -2,18 +2,22 @@
 
 Text is UTF-8 (a lone surrogate keeps its number), bytes are themselves, an iterator is a
 stream of either, and anything else is JSON with one element or member to a line, so that
-lines can be addressed.  Nothing raises: what JSON can't say is shown by ``str`` or ``repr``.
+lines can be addressed.  Nothing raises: what JSON can't say is said as text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from overspill.core.measure import encode
+from overspill.core.measure import encode, readable
 
+_MOST_BITS = 14_000
+"""Python refuses to write numbers of more than 4,300 digits."""
 _LINED_DEPTH = 2
 """Down to this depth elements stand on lines of their own; below, JSON is compact: it costs fewer tokens."""
+MOST_DEPTH = 200
+"""Deeper nesting is shown as a text: readers of JSON give up on it."""
 
 
 def chunks_of(output: Any) -> Iterable[bytes]:
@@ -38,8 +42,43 @@ def json_text(value: Any) -> str:
     """JSON of any object: keys keep their order, every element of the outer levels has its line."""
     try:
         return _lined(value, 0)
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
+    except Exception:  # what a value's own methods raise is no concern of the caller's
+        return _lined(plain(value), 0)
+
+
+def plain(value: Any, *, _above: tuple[int, ...] = ()) -> Any:
+    """The value as JSON has it; a circle, a number that is none and anything unknown become a text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value) if value.bit_length() < _MOST_BITS else hex(value)
+    if isinstance(value, float):
+        return float(value) if value - value == 0 else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return readable(bytes(value))
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        return said(value)
+    if id(value) in _above:
+        return "<circular>"
+    if len(_above) >= MOST_DEPTH:
+        return "<nested too deeply>"
+    above = (*_above, id(value))
+    try:
+        if not isinstance(value, Mapping):
+            return [plain(item, _above=above) for item in value]
+        return {key if isinstance(key, str) else said(key): plain(item, _above=above) for key, item in value.items()}
+    except Exception:
+        return said(value)
+
+
+def said(value: object) -> str:
+    """``str`` of anything, whatever it raises."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} that raised {type(error).__name__}>"
 
 
 def _lined(value: Any, depth: int) -> str:

@@ -6,13 +6,15 @@ A subclass writes ``execute``, plain or ``async``.  ``run`` checks the arguments
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from overspill.core.model import Bounded, Call
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import TimedOut, called, sentence_of, within
+from overspill.tools.streams import bounded_stream, is_stream
 
 if TYPE_CHECKING:
     from overspill.bounder import Bounder
@@ -45,8 +47,14 @@ class Tool:
         raise NotImplementedError(f"{type(self).__name__} has no execute()")
 
     def truncate_output(self, output: Any) -> Any:
-        """The output within the limits; may be overridden, and may return a text or a ``Bounded``."""
-        return self.bounder.bound(output, Call(tool=self.title))
+        """The output within the limits; may be overridden, and may return a text or a ``Bounded``.
+
+        What is yielded piece by piece does not come here: it is bounded while it comes.
+        """
+        from overspill.content import bound_parts, is_parts
+
+        call = Call(tool=self.title)
+        return bound_parts(self.bounder, output, call) if is_parts(output) else self.bounder.bound(output, call)
 
     @property
     def bounder(self) -> Bounder:
@@ -85,34 +93,33 @@ class Tool:
         """One call, its result within the limits. Nothing is raised: a fault is a result for the model to read."""
         try:
             checked = self.arguments.checked(arguments)
-            output = await within(self._limited(checked), self.timeout_seconds)
+            result = await within(self._limited(checked, call_id), self.timeout_seconds)
         except TimedOut:
             return self._failed(f"{self.title} took longer than {self.timeout_seconds:g} seconds", call_id)
         except Exception as error:
             return self._failed(sentence_of(error), call_id)
-        return self._result(output, call_id)
+        return replace(result, tool=self.title, call_id=call_id)
 
-    async def _limited(self, arguments: dict[str, Any]) -> Any:
+    async def _limited(self, arguments: dict[str, Any], call_id: str) -> ToolResult:
         output = await called(self.execute, arguments)
-        if isinstance(output, ToolResult | Bounded) or output is None:
+        if not isinstance(output, ToolResult):
+            return await self._bounded(output, call_id)
+        if "truncated" in output.metadata:
             return output
-        if isinstance(output, AsyncIterable):
-            async with self.bounder.capture(Call(tool=self.title)) as capturing:
-                async for chunk in output:
-                    await capturing.afeed(chunk)
-            return capturing.bounded
-        return await called(self.truncate_output, {"output": output})
+        bounded = await self._bounded(output.content, call_id)
+        return replace(
+            bounded, metadata={**output.metadata, **bounded.metadata}, is_error=output.is_error or bounded.is_error
+        )  # fmt: skip
 
-    def _result(self, output: Any, call_id: str) -> ToolResult:
-        if isinstance(output, ToolResult):
-            from dataclasses import replace
-
-            return replace(output, tool=self.title, call_id=call_id)
-        if isinstance(output, Bounded):
-            return ToolResult(
-                content=output.text, metadata=metadata_of(output), tool=self.title, call_id=call_id
-            )  # fmt: skip
-        return ToolResult(content="" if output is None else output, tool=self.title, call_id=call_id)
+    async def _bounded(self, output: Any, call_id: str) -> ToolResult:
+        if is_stream(output):
+            return await bounded_stream(self.bounder, output, Call(tool=self.title, id=call_id))
+        if output is None:
+            return ToolResult(content="")
+        limited = output if isinstance(output, Bounded) else await called(self.truncate_output, {"output": output})
+        if isinstance(limited, Bounded):
+            return ToolResult(content=limited.text, metadata=metadata_of(limited))
+        return ToolResult(content=limited, metadata={"truncated": limited is not output})
 
     def _failed(self, sentence: str, call_id: str) -> ToolResult:
         """An error's text is bounded as well: some carry a whole output."""

@@ -9,39 +9,49 @@ from typing import ClassVar
 from overspill.core.ports import Store
 from overspill.errors import RequestError
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, Walk
+from overspill.tools.root import Root, Walk, printable
 
 MAX_DEPTH = 3
 MAX_FILES = 500
 
 
 class RepoStructure(Tool):
-    """Lists directories and files as a tree; a directory below the cut says how many files it holds."""
+    """Lists directories and files as a tree, 3 levels and 500 files of it; what is below the cut is counted."""
 
     name = "get_repo_structure"
     MAX_OUTPUT_CHARS: ClassVar[int] = 20_000
     MAX_OUTPUT_LINES: ClassVar[int] = 1_000
 
-    def __init__(self, root: str | os.PathLike[str] = ".", *, store: Store | str | None = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] = ".",
+        *,
+        store: Store | str | None = None,
+        max_depth: int = MAX_DEPTH,
+        max_files: int = MAX_FILES,
+    ) -> None:
         super().__init__(store=store)
         self._root = Root(root)
+        self._max_depth, self._max_files = max_depth, max_files
 
-    def execute(self, path: str = ".", max_depth: int = MAX_DEPTH, max_files: int = MAX_FILES) -> str:
-        if not 1 <= max_depth <= 50:
-            raise RequestError("max_depth", max_depth, "a number of levels, 1 to 50")
-        if not 1 <= max_files <= 10_000:
-            raise RequestError("max_files", max_files, "a number of files, 1 to 10,000")
+    def execute(self, path: str = ".", max_depth: int | None = None, max_files: int | None = None) -> str:
+        depth = self._max_depth if max_depth is None else max_depth
+        files = self._max_files if max_files is None else max_files
+        if not 1 <= depth <= 50:
+            raise RequestError("max_depth", depth, "a number of levels, 1 to 50")
+        if not 1 <= files <= 10_000:
+            raise RequestError("max_files", files, "a number of files, 1 to 10,000")
         place = self._root.directory(path)
-        tree = _Tree(Walk(self._root), max_depth, max_files)
-        # The tool's own limits hold as well; lines are given up from the end, each counted below.
+        tree = _Tree(Walk(self._root, place), depth, files)
         lines = tree.drawn(place)
-        total = f"[{tree.total} files in {tree.directories} directories"
+        total = f"[{_counted(tree.total, 'file')} in {_counted(tree.directories, 'directory', 'directories')}"
         if tree.shown < tree.total:
-            total += f"; {tree.shown} shown, to depth {max_depth}; for more: a path further down"
-        head = f"{self._root.shown(place) if place != self._root.path else place.name}/"
+            total += f"; {tree.shown} shown, to depth {depth}; for more: a path further down"
+        head = f"{printable(self._root.shown(place) if place != self._root.path else place.name)}/"
         return self._fitted(head, lines, total + "]")
 
     def _fitted(self, head: str, lines: list[str], total: str) -> str:
+        """The tool's own limits hold as well: lines are given up from the end, and counted."""
         room = self.MAX_OUTPUT_CHARS - len(head) - len(total) - 80
         for count, line in enumerate(lines):
             room -= len(line) + 1
@@ -63,21 +73,20 @@ class _Tree:
         for child in directories:
             self.directories += 1
             if depth >= self._max_depth or self.shown >= self._max_files:
-                below = sum(1 for _ in self._walk.files(child))
+                inner, below = self._walk.counted(child)
                 self.total += below
-                lines.append(f"{pad}{_printable(child.name)}/ ({below} file{'' if below == 1 else 's'} below)")
+                self.directories += inner
+                lines.append(f"{pad}{printable(child.name)}/ ({_counted(below, 'file')} below)")
             else:
-                lines += [f"{pad}{_printable(child.name)}/", *self.drawn(child, depth + 1)]
+                lines += [f"{pad}{printable(child.name)}/", *self.drawn(child, depth + 1)]
         room = max(0, self._max_files - self.shown)
-        lines += [f"{pad}{_printable(file.name)}" for file in files[:room]]
+        lines += [f"{pad}{printable(file.name)}" for file in files[:room]]
         if len(files) > room:
-            lines.append(f"{pad}… {len(files) - room} more files")
+            lines.append(f"{pad}… {_counted(len(files) - room, 'more file')}")
         self.shown += min(room, len(files))
         self.total += len(files)
         return lines
 
 
-def _printable(name: str) -> str:
-    """A name is one line, whatever it is made of."""
-    safe = name.encode("utf-8", "replace").decode()
-    return safe if safe.isprintable() else safe.encode("unicode_escape").decode()
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,35 +1,39 @@
 """Searches the files below a root: the first hundred matches with their context, and how many there are in all.
 
-ripgrep says which files match and how often, when it is at hand; else they are walked and searched here.
-What is shown is cut out here either way, by the linear-time engine: no pattern can hang it, and of a
-long line the window around the match is shown.
+Every match is found by the linear-time engine, so no pattern can hang it; ripgrep, when it is at hand,
+only spares the files without one.  Of a long line the window around the match is shown.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
+import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import BinaryIO, ClassVar, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before, display
 from overspill.core.ports import Store
 from overspill.errors import RequestError
 from overspill.retrieve.pattern import Pattern, compiled
+from overspill.tools import ripgrep
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, Walk, is_binary
+from overspill.tools.globs import Globs
+from overspill.tools.root import Root, Walk, looks_binary, printable
 
 MAX_RESULTS = 100
 CONTEXT_LINES = 2
+MOST_CONTEXT_LINES = 50
 _WINDOW_BYTES = 100
 """Shown on either side of a match in a long line."""
 _LONG_LINE_BYTES = 400
 _LINE_BYTES = 1 << 20
 """A longer line is searched in pieces that overlap."""
+_OVERLAP_BYTES = 4_096
 _NOTICE_CHARS = 200
+_LEAST_CHARS = 2_000
+_ENDS_OF_TEXT = re.compile(r"\\[Az]|\(\?\w*-\w*m")
+"""What means something else when the engine sees more than a line at once."""
 
 
 class GrepSearch(Tool):
@@ -37,111 +41,90 @@ class GrepSearch(Tool):
 
     name = "grep_search"
     max_results: ClassVar[int] = MAX_RESULTS
-    context_lines: ClassVar[int] = CONTEXT_LINES
 
     def __init__(
-        self, root: str | os.PathLike[str] = ".", *, store: Store | str | None = None, ripgrep: str | None = "rg"
+        self,
+        root: str | os.PathLike[str] = ".",
+        *,
+        store: Store | str | None = None,
+        context_lines: int = CONTEXT_LINES,
+        rg: str | None = "rg",
     ) -> None:
         super().__init__(store=store)
         self._root = Root(root)
-        self._ripgrep = shutil.which(ripgrep) if ripgrep else None
+        self._context_lines = context_lines
+        self._ripgrep = ripgrep.program(rg)
 
-    def execute(self, pattern: str, path: str = ".", include: str = "", context: int = CONTEXT_LINES) -> str:
-        if not 0 <= context <= 50:
-            raise RequestError("context", context, "a number of lines, 0 to 50")
+    def execute(self, pattern: str, path: str = ".", include: str = "", context: int | None = None) -> str:
+        around = self._context_lines if context is None else context
+        if not 0 <= around <= MOST_CONTEXT_LINES:
+            raise RequestError("context", context, f"a number of lines, 0 to {MOST_CONTEXT_LINES}")
         wanted = compiled(pattern, crlf=True)
         place = self._root.inside(path)
         if not place.exists():
-            raise RequestError("path", path, "a file or directory that is there")
-        counts = sorted(self._counts(pattern, wanted, place, include))
+            raise RequestError("path", path[:200], "a file or directory that is there")
+        counts = [
+            (file, count) for file in self._files(pattern, place, include) if (count := self._count(file, wanted))
+        ]
         total = sum(count for _, count in counts)
         if not total:
             return f"no match for {pattern!r}"
-        room = self.MAX_OUTPUT_CHARS - _NOTICE_CHARS
-        shown, lines = 0, self.MAX_OUTPUT_LINES - 2
-        blocks: list[str] = []
+        page = _Page(max(_LEAST_CHARS, self.MAX_OUTPUT_CHARS) - _NOTICE_CHARS, self.MAX_OUTPUT_LINES - 1)
         for file, _ in counts:
-            for block in self._blocks(file, wanted, context, self.max_results - shown):
-                text = "\n".join(block.lines)
-                if len(text) + 1 > room or len(block.lines) + 1 > lines:
-                    return self._answer(blocks, shown, total, len(counts))
-                blocks.append(text)
-                shown += block.matches
-                room -= len(text) + 1
-                lines -= len(block.lines) + 1
-            if shown >= self.max_results:
+            if not self._show(page, file, wanted, around):
                 break
-        return self._answer(blocks, shown, total, len(counts))
-
-    def _answer(self, blocks: list[str], shown: int, total: int, files: int) -> str:
-        where = f"in {files} file{'' if files == 1 else 's'}"
+        where = f"in {len(counts)} file{'' if len(counts) == 1 else 's'}"
         plural = "" if total == 1 else "es"
-        if shown >= total:
-            head = f"{total} match{plural} {where}"
-        else:
-            head = (
-                f"showing the first {shown} of {total} match{plural} {where}; narrow the pattern, the path or include"
-            )
-        return "\n--\n".join([f"[{head}]", *blocks]).replace("]\n--\n", "]\n", 1)
+        head = f"{total} match{plural} {where}"
+        if page.matches < total:
+            head = f"showing the first {page.matches} of {head}; narrow the pattern, the path or include"
+        return "\n".join([f"[{head}]", *page.lines])
 
-    def _counts(self, pattern: str, wanted: Pattern, place: Path, include: str) -> Iterator[tuple[str, int]]:
-        """The files with matching lines, and how many each has."""
-        if self._ripgrep and (counted := self._by_ripgrep(pattern, place, include)) is not None:
-            yield from counted
-            return
-        walk = Walk(self._root)
-        for file in [place] if place.is_file() else walk.files(place):
-            name = self._root.shown(file)
-            if _included(name, include) and not is_binary(file):
-                count = sum(1 for _ in _matching_lines(file, wanted))
-                if count:
-                    yield name, count
+    def _files(self, pattern: str, place: Path, include: str) -> list[str]:
+        """The files that may have a match, by their names from the root."""
+        if place.is_file():
+            return [self._root.shown(place)]
+        wanted = Globs(include)
+        walk = Walk(self._root, place)
+        if self._ripgrep:
+            found = ripgrep.files(self._ripgrep, pattern, self._root.path, self._root.shown(place))
+            if found is not None:
+                return sorted(
+                    name for name in found if wanted.match(name) and walk.reaches(self._root.path / name)
+                )  # fmt: skip
+        return sorted(name for file in walk.files() if wanted.match(name := self._root.shown(file)))
 
-    def _by_ripgrep(self, pattern: str, place: Path, include: str) -> list[tuple[str, int]] | None:
-        """None when it does not understand what our engine does."""
-        assert self._ripgrep
-        words = [
-            *(self._ripgrep, "--no-config", "--count", "--null", "--with-filename", "--hidden", "--no-require-git"),
-            *("--no-ignore-global", "--no-ignore-parent", "--no-ignore-dot", "--crlf", "--glob", "!.git"),
-            *("-e", pattern, "--", self._root.shown(place) or "."),
-        ]
-        ran = subprocess.run(words, cwd=self._root.path, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-        if ran.returncode not in (0, 1) and not ran.stdout:
-            return None
-        found = []
-        for line in ran.stdout.split(b"\n"):
-            raw, _, count = line.partition(b"\0")
-            name = os.fsdecode(raw).removeprefix("./")
-            if count and _included(name, include) and not is_binary(self._root.path / name):
-                found.append((name, int(count)))
-        return found
+    def _count(self, name: str, wanted: Pattern) -> int:
+        """How many lines match; none of a file that is no text, or can't be read."""
+        try:
+            with self._root.open(self._root.path / name) as source:
+                return 0 if looks_binary(source) else sum(1 for _ in _lines(source, wanted, only_matches=True))
+        except RequestError:
+            return 0
 
-    def _blocks(self, name: str, wanted: Pattern, context: int, most: int) -> Iterator[_Block]:
-        """Matches with their context, neighbours together; never more matches than asked for."""
-        if most <= 0:
-            return
-        window: list[_Line] = []
-        block: list[_Line] = []
-        after = matches = 0
-        for line in _lines(self._root.path / name, wanted):
-            if line.match is not None and matches < most:
-                if block and (after == 0 and window and window[0].number > block[-1].number + 1):
-                    yield _Block.of(name, block)
-                    block = []
-                block += [*window, line]
-                window, after, matches = [], context, matches + 1
-            elif after and block:
-                block.append(line)
-                after -= 1
-            else:
-                if matches >= most:
-                    break
-                window = [*window, line][-context:] if context else []
-                if not context and block:
-                    yield _Block.of(name, block)
-                    block = []
-        if block:
-            yield _Block.of(name, block)
+    def _show(self, page: _Page, name: str, wanted: Pattern, context: int) -> bool:
+        """The matches of a file with the lines around; False when the page is full."""
+        try:
+            source = self._root.open(self._root.path / name)
+        except RequestError:  # it went while we counted
+            return True
+        with source:
+            before: list[_Line] = []
+            after = 0
+            for line in _lines(source, wanted, only_matches=not context):
+                if line.match is not None:
+                    if page.matches == self.max_results or not page.add(name, before, line):
+                        return False
+                    before, after = [], context
+                elif after:
+                    if not page.add_after(name, line):
+                        return False
+                    after -= 1
+                elif page.matches == self.max_results:
+                    return False
+                else:
+                    before = [*before, line][-context:]
+        return True
 
 
 class _Line(NamedTuple):
@@ -151,40 +134,87 @@ class _Line(NamedTuple):
     """Where the match begins, in bytes of the line; None when there is none."""
 
 
-class _Block(NamedTuple):
-    lines: list[str]
-    matches: int
+class _Page:
+    """What is shown, as long as there is room."""
 
-    @classmethod
-    def of(cls, name: str, lines: list[_Line]) -> _Block:
-        texts = []
+    def __init__(self, room_chars: int, room_lines: int) -> None:
+        self.lines: list[str] = []
+        self.matches = 0
+        self._room_chars, self._room_lines = room_chars, room_lines
+        self._last: tuple[str, int] = ("", 0)
+
+    def add(self, name: str, before: list[_Line], match: _Line) -> bool:
+        """A match with the lines before it; where these don't fit, without them."""
+        fits = self._add(name, [*before, match]) or self._add(name, [match])
+        self.matches += fits
+        return fits
+
+    def add_after(self, name: str, line: _Line) -> bool:
+        return self._add(name, [line])
+
+    def _add(self, name: str, lines: list[_Line]) -> bool:
+        file, number = self._last
+        follows = file == name and lines[0].number == number + 1
+        texts = [] if follows or not self.lines else ["--"]
         for line in lines:
             sign = "-" if line.match is None else ":"
-            texts.append(f"{name}{sign}{line.number}{sign} {line.shown}")
-        return cls(texts, sum(line.match is not None for line in lines))
+            texts.append(f"{printable(name)}{sign}{line.number}{sign} {line.shown}")
+        size = sum(map(len, texts)) + len(texts)
+        if size > self._room_chars or len(texts) > self._room_lines:
+            return False
+        self._room_chars -= size
+        self._room_lines -= len(texts)
+        self.lines += texts
+        self._last = name, lines[-1].number
+        return True
 
 
-def _included(name: str, include: str) -> bool:
-    return not include or fnmatchcase(name, include) or fnmatchcase(name.rpartition("/")[2], include)
-
-
-def _matching_lines(file: Path, wanted: Pattern) -> Iterator[_Line]:
-    return (line for line in _lines(file, wanted) if line.match is not None)
-
-
-def _lines(file: Path, wanted: Pattern) -> Iterator[_Line]:
+def _lines(source: BinaryIO, wanted: Pattern, *, only_matches: bool) -> Iterator[_Line]:
     """The lines of a file; one that is too long to hold comes as the window around its first match."""
-    with file.open("rb") as source:
-        number = 0
-        while data := source.readline(_LINE_BYTES):
+    number = 1
+    while data := source.read(_LINE_BYTES):
+        data += b"" if data.endswith(b"\n") else source.readline(_LINE_BYTES)
+        whole = len(data) if data.endswith(b"\n") or len(data) < _LINE_BYTES else data.rfind(b"\n") + 1
+        found = _matching if only_matches else _all
+        yield from found(data[:whole], number, wanted)
+        number += data.count(b"\n")
+        if whole < len(data):
+            line = _long_line(source, number, data[whole:], wanted)
+            if line.match is not None or not only_matches:
+                yield line
             number += 1
-            if data.endswith(b"\n") or len(data) < _LINE_BYTES:
-                yield _line(number, data.rstrip(b"\r\n"), wanted, 0)
-                continue
-            yield _long_line(source, number, data, wanted)
 
 
-def _long_line(source: object, number: int, data: bytes, wanted: Pattern) -> _Line:
+def _all(data: bytes, number: int, wanted: Pattern) -> Iterator[_Line]:
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    for ordinal, line in enumerate(lines):
+        yield _line(number + ordinal, line.rstrip(b"\r"), wanted, 0)
+
+
+def _matching(data: bytes, number: int, wanted: Pattern) -> Iterator[_Line]:
+    """The same for the lines that match alone: the engine runs over all of them at once where it can."""
+    if _ENDS_OF_TEXT.search(wanted.text):
+        yield from (line for line in _all(data, number, wanted) if line.match is not None)
+        return
+    at = 0
+    while at < len(data):
+        start, _ = wanted.search(data, at, len(data))
+        if start < 0 or (start == len(data) and data.endswith(b"\n")):
+            return
+        first = data.rfind(b"\n", 0, start) + 1
+        last = data.find(b"\n", start)
+        last = len(data) if last < 0 else last
+        number += data.count(b"\n", at, first)
+        line = _line(number, data[first:last].rstrip(b"\r"), wanted, 0)
+        if line.match is not None:
+            yield line
+        at, number = last + 1, number + 1
+
+
+def _long_line(source: BinaryIO, number: int, data: bytes, wanted: Pattern) -> _Line:
+    """A line whose end is somewhere further on in the file."""
     found: _Line | None = None
     first, at = data, 0
     while True:
@@ -193,10 +223,10 @@ def _long_line(source: object, number: int, data: bytes, wanted: Pattern) -> _Li
             found = line if line.match is not None else None
         if data.endswith(b"\n"):
             break
-        more = source.readline(_LINE_BYTES)  # type: ignore[attr-defined]
+        more = source.readline(_LINE_BYTES)
         if not more:
             break
-        overlap = data[-4_096:]
+        overlap = data[-_OVERLAP_BYTES:]
         at += len(data) - len(overlap)
         data = overlap + more
     return found or _Line(number, _window(first, 0, 0, 0), None)

@@ -7,14 +7,16 @@ change at any time.  A result whose metadata already says ``truncated`` passes a
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.events import Event, Listener
+from overspill.core.measure import encode
 from overspill.core.model import Bounded, Call
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import in_own_thread, sentence_of
+from overspill.tools.streams import bounded_stream, is_stream, whole_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,15 +110,14 @@ class Middleware:
             verdict = self._verdict(call, given)
             chosen = {**(verdict if isinstance(verdict, dict) else {}), **(options or {})}
             if verdict is False or (verdict is not True and self._settle(call.tool, chosen).skip):
-                self._tell(Event(kind="skipped", call=call, bytes_before=0, bytes_after=0, reason="told to skip"))
-                return given
+                return await self._let_through(given, call)
             bounder = self.bounder(call.tool, chosen or None)
         except Exception as error:  # a callback of the user's, or options that make no sense
             self._tell(
                 Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=sentence_of(error))
             )  # fmt: skip
             logging.getLogger("overspill").warning("%s: %s", call.tool or "output", sentence_of(error))
-            bounder = self.bounder("")
+            bounder = self._without_a_store()
             if bounder.policy.when_failed == "original":
                 return given
         return await self._bounded(bounder, given, call)
@@ -125,20 +126,35 @@ class Middleware:
         content = given.content
         if content is None or isinstance(content, bool | int | float):
             return given.with_metadata(truncated=False)
+        if is_stream(content):
+            streamed = await bounded_stream(bounder, content, call)
+            return replace(
+                given, content=streamed.content, is_error=given.is_error or streamed.is_error
+            ).with_metadata(**streamed.metadata)  # fmt: skip
         from overspill.content import bound_parts, is_parts
 
         if is_parts(content):
             parts = await in_own_thread(lambda: bound_parts(bounder, content, call))
             return replace(given, content=parts).with_metadata(truncated=parts is not content)
-        if isinstance(content, AsyncIterable):
-            bounded = await bounder.abound(content, call)
-        elif (small := bounder.untouched(content, call)) is not None:
-            bounded = small
-        else:
+        bounded = bounder.untouched(content, call)
+        if bounded is None:
             bounded = await in_own_thread(lambda: bounder.bound(content, call))
-        keeps = not bounded.truncated and not bounded.redactions and not isinstance(content, Iterator | AsyncIterable)
-        shown = content if keeps and not isinstance(content, Bounded) else bounded.text
+        keeps = not bounded.truncated and not bounded.redactions and not isinstance(content, Bounded)
+        shown = content if keeps else bounded.text
         return replace(given, content=shown).with_metadata(**metadata_of(bounded))
+
+    async def _let_through(self, given: ToolResult, call: Call) -> ToolResult:
+        content = given.content
+        if is_stream(content):
+            try:
+                content = await whole_stream(content)
+            except Exception as error:
+                given = replace(given, is_error=True)
+                content = sentence_of(error)
+            given = replace(given, content=content)
+        size = len(encode(given.text)) if self.listeners else 0
+        self._tell(Event(kind="skipped", call=call, bytes_before=size, bytes_after=size, reason="told to skip"))
+        return given
 
     def _verdict(self, call: Call, given: ToolResult) -> bool | dict[str, Any]:
         if call.tool in self.skip:
@@ -178,6 +194,12 @@ class Middleware:
                 default = str(default_root(Path.cwd(), os.environ))
                 self._opened = self._settle("", place).store(default=default)
         return self._opened
+
+    def _without_a_store(self) -> Bounder:
+        from overspill.bounder import Bounder
+
+        policy = self._policy or self._settle("", {}).policy(access=self._reach())
+        return Bounder(policy, self._opened, on_event=self.listeners)
 
     def _tell(self, event: Event) -> None:
         for listener in self.listeners:

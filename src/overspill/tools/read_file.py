@@ -6,20 +6,23 @@ never on the file.
 
 from __future__ import annotations
 
+import json
 import os
-from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from overspill.core.measure import cut_before, readable
 from overspill.core.ports import Store
 from overspill.errors import RequestError
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, is_binary
+from overspill.tools.root import Root, looks_binary
 
 _CHUNK_BYTES = 1 << 20
 _NOTICE_CHARS = 300
 """Kept free for the last line."""
 _NUMBER_CHARS = 8
+_LEAST_CHARS = 400
+_LONG_NAME_CHARS = 400
+"""A longer name is not repeated in the last line."""
 
 
 class ReadFile(Tool):
@@ -33,77 +36,88 @@ class ReadFile(Tool):
         super().__init__(store=store)
         self._root = Root(root)
 
-    def execute(self, path: str, offset: int = 1, limit: int = 199, column: int = 1) -> str:
+    def execute(self, path: str, offset: int = 1, limit: int = 200, column: int = 1) -> str:
         if offset < 1:
             raise RequestError("offset", offset, "the number of a line, 1 or more")
         if limit < 1:
             raise RequestError("limit", limit, "a number of lines, 1 or more")
         if column < 1:
             raise RequestError("column", column, "the number of a byte in the line, 1 or more")
-        file = self._root.file(path)
-        if is_binary(file):
-            return f"[{path} is no text: {file.stat().st_size:,} bytes]"
-        if not file.stat().st_size:
-            return f"[{path} is empty]"
-        return self._page(file, path, offset, min(limit, self.MAX_OUTPUT_LINES - 1), column)
+        with self._root.open(self._root.file(path)) as source:
+            name = json.dumps(path if len(path) <= _LONG_NAME_CHARS else "…", ensure_ascii=False)
+            size = os.fstat(source.fileno()).st_size
+            if looks_binary(source):
+                return f"[{name} is no text: {size:,} bytes]"
+            total = _line_count(source)
+            if not total:
+                return f"[{name} is empty]"
+            if offset > total:
+                raise RequestError("offset", offset, f"1 to {total}: the file has {_lines(total)}")
+            _seek_line(source, offset)
+            _skip_in_line(source, column - 1)
+            return self._page(source, name, offset, limit, column, total)
 
-    def _page(self, file: Path, path: str, offset: int, limit: int, column: int) -> str:
-        total = _line_count(file)
-        if offset > total:
-            raise RequestError("offset", offset, f"1 to {total}: the file has {total} lines")
-        room = self.MAX_OUTPUT_CHARS - _NOTICE_CHARS - len(path) * 2
+    def _page(self, source: BinaryIO, name: str, offset: int, limit: int, column: int, total: int) -> str:
+        whole = offset == 1 and total <= self.MAX_OUTPUT_LINES
+        following = offset + min(limit, self.MAX_OUTPUT_LINES - (not whole))
+        room = max(_LEAST_CHARS, self.MAX_OUTPUT_CHARS - _NOTICE_CHARS - len(name))
         shown: list[str] = []
         line = offset
-        with file.open("rb") as source:
-            _seek_line(source, offset)
-            source.seek(column - 1, os.SEEK_CUR)
-            while line < offset + limit and room > _NUMBER_CHARS:
-                # Four bytes a character, and enough beyond to see where to cut.
-                data = source.readline(room * 4 + 8_192)
-                if not data and line > offset:
-                    break
-                text = f"{line:>6}\t" + readable(data.rstrip(b"\r\n"))
-                if len(text) > room and line > offset:
-                    break
-                if len(text) > room or (not data.endswith(b"\n") and source.read(1)):
-                    return self._inside(shown, data, path, line, column, room, total)
-                shown.append(text)
-                room -= len(text) + 1
-                line, column = line + 1, 1
-        return "\n".join([*shown, *_notice(path, offset, line - 1, total)])
-
-    def _inside(self, shown: list[str], data: bytes, path: str, line: int, column: int, room: int, total: int) -> str:
-        """A part of a line that is longer than a page."""
-        piece = data[: cut_before(data, room - _NUMBER_CHARS)]
-        while len(readable(piece)) < (room - _NUMBER_CHARS) * 3 // 4 and len(piece) < len(data):
-            grown = cut_before(data, len(piece) + room - len(readable(piece)))
-            if grown <= len(piece):
+        while line < following:
+            # Four bytes a character, and enough beyond to see where to cut.
+            data = source.readline(room * 4 + 8_192)
+            if not data:
                 break
-            piece = data[:grown]
-        following = column + len(piece)
-        next_call = f'read_file {{"path": "{path}", "offset": {line}, "column": {following}}}'
-        notice = f"[line {line} of {total}, bytes {column}-{following - 1}, is not over; go on: {next_call}]"
-        return "\n".join([*shown, f"{line:>6}\t{readable(piece)}", notice])
+            text = f"{line:>6}\t" + readable(data.rstrip(b"\r\n"))
+            if len(text) > room and line > offset:
+                break
+            if len(text) > room:
+                return _inside(data, name, line, column, room, total)
+            shown.append(text)
+            room -= len(text) + 1
+            line += 1
+        return "\n".join([*shown, *_notice(name, offset, line - 1, total, column)])
 
 
-def _notice(path: str, first: int, last: int, total: int) -> list[str]:
+def _inside(data: bytes, name: str, line: int, column: int, room: int, total: int) -> str:
+    """A part of a line that is longer than a page."""
+    room -= _NUMBER_CHARS
+    piece = data[: cut_before(data, room) or room]
+    while len(readable(piece)) < room * 3 // 4 and len(piece) < len(data):
+        grown = cut_before(data, len(piece) + room - len(readable(piece)))
+        if grown <= len(piece):
+            break
+        piece = data[:grown]
+    following = column + len(piece)
+    notice = (
+        f"[line {line} of {total}, bytes {column}-{following - 1}, is not over; "
+        f'go on: read_file {{"path": {name}, "offset": {line}, "column": {following}}}]'
+    )
+    return "\n".join([f"{line:>6}\t{readable(piece)}", notice])
+
+
+def _notice(name: str, first: int, last: int, total: int, column: int) -> list[str]:
     if last >= total:
-        return [] if first == 1 else [f"[lines {first}-{last} of {total}: the end]"]
-    return [f'[lines {first}-{last} of {total}; go on: read_file {{"path": "{path}", "offset": {last + 1}}}]']
+        return [] if (first, column) == (1, 1) else [f"[lines {first}-{last} of {total}: the end]"]
+    return [f'[lines {first}-{last} of {total}; go on: read_file {{"path": {name}, "offset": {last + 1}}}]']
 
 
-def _line_count(file: Path) -> int:
+def _lines(number: int) -> str:
+    return f"{number} line{'' if number == 1 else 's'}"
+
+
+def _line_count(source: BinaryIO) -> int:
     newlines, last = 0, b"\n"
-    with file.open("rb") as source:
-        while chunk := source.read(_CHUNK_BYTES):
-            newlines += chunk.count(b"\n")
-            last = chunk[-1:]
+    while chunk := source.read(_CHUNK_BYTES):
+        newlines += chunk.count(b"\n")
+        last = chunk[-1:]
     return newlines + (last != b"\n")
 
 
 def _seek_line(source: BinaryIO, line: int) -> None:
     """To the first byte of a line, whatever the length of those before."""
     missing, at = line - 1, 0
+    source.seek(0)
     while missing:
         chunk = source.read(_CHUNK_BYTES)
         if not chunk:
@@ -117,3 +131,15 @@ def _seek_line(source: BinaryIO, line: int) -> None:
             place = chunk.find(b"\n", place + 1)
         source.seek(at + place + 1)
         return
+
+
+def _skip_in_line(source: BinaryIO, size: int) -> None:
+    """So many bytes further on in the line; refused beyond its end."""
+    skipped = 0
+    while skipped < size:
+        chunk = source.readline(min(_CHUNK_BYTES, size - skipped))
+        length = len(chunk.rstrip(b"\r\n"))
+        if not chunk or chunk.endswith(b"\n"):
+            skipped += length
+            raise RequestError("column", size + 1, f"1 to {max(1, skipped)}: the line has {skipped} bytes")
+        skipped += len(chunk)

@@ -21,7 +21,7 @@ from overspill.core.ports import Store
 from overspill.core.tokens import estimate_tokens
 from overspill.errors import MissingExtra, RequestError
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, Walk
+from overspill.tools.root import Root, Walk, printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -98,11 +98,11 @@ class RepoMap(Tool):
         place = self._root.directory(path)
         definitions: list[Definition] = []
         references: dict[str, Counter[str]] = {}
-        for file in Walk(self._root).files(place):
+        for file in Walk(self._root, place).files():
             found = self._of_file(file)
             if found is not None:
                 definitions += found[0]
-                references[self._root.shown(file)] = found[1]
+                references[printable(self._root.shown(file))] = found[1]
         if not definitions:
             return "[no definitions found; languages: " + ", ".join(sorted(_LANGUAGES)) + "]"
         ranked = ranking(definitions, references)
@@ -110,9 +110,16 @@ class RepoMap(Tool):
 
     def _of_file(self, file: Path) -> tuple[list[Definition], Counter[str]] | None:
         language = _LANGUAGES.get(file.suffix.lower())
-        if language is None or file.stat().st_size > MOST_FILE_BYTES:
+        if language is None:
             return None
-        return read_definitions(file.read_bytes(), self._root.shown(file), language)
+        try:
+            with self._root.open(file) as source:
+                data = source.read(MOST_FILE_BYTES + 1)
+        except RequestError:
+            return None
+        if len(data) > MOST_FILE_BYTES:
+            return None
+        return read_definitions(data, printable(self._root.shown(file)), language)
 
     def _fitted(self, ranked: list[Definition], max_tokens: int) -> str:
         """The most of the ranking that fits, by halving."""

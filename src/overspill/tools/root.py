@@ -1,23 +1,31 @@
 """One directory that a tool may look into, and nothing outside it: neither by ``..`` nor through links.
 
-Walks honour ``.gitignore`` files at every level and pass over version control's own directories; links
-are listed, never followed.
+A name is resolved first, then what it resolved to is opened part by part without following any link: a
+directory that became a link in between leads nowhere.  Walks honour ``.gitignore`` files at every level
+and pass over version control's own directories; links are never followed.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from overspill.errors import RequestError
+from overspill.errors import MissingExtra, RequestError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj"})
 _LOOKED_AT_BYTES = 8_192
+_MOST_IGNORE_BYTES = 1 << 20
+_BY_PARTS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+"""Windows opens by whole names only: there the check stands alone."""
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Root:
@@ -30,77 +38,132 @@ class Root:
             raise RequestError("path", name, "a name without NUL")
         try:
             path = (self.path / name).resolve()
-        except (OSError, RuntimeError) as error:
-            raise RequestError("path", name, f"a path that leads somewhere ({error})") from None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise RequestError("path", name[:200], f"a path that leads somewhere ({error})") from None
         if not path.is_relative_to(self.path):
             raise RequestError("path", name, f"a path inside {self.path}")
         return path
 
     def file(self, name: str) -> Path:
-        path = self.inside(name)
+        path = self._there(name, "a file")
         if path.is_dir():
             raise RequestError("path", name, "a file; this is a directory")
-        if not path.exists():
-            raise RequestError("path", name, "a file; there is none of this name" + self._near(path))
         if not path.is_file():
             raise RequestError("path", name, "a regular file")
         return path
 
     def directory(self, name: str) -> Path:
-        path = self.inside(name)
+        path = self._there(name, "a directory")
         if not path.is_dir():
-            raise RequestError("path", name, "a directory; there is none of this name" + self._near(path))
+            raise RequestError("path", name, "a directory; this is a file")
         return path
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file inside the root, at a path without links; a ``RequestError`` when it can't be read."""
+        try:
+            return os.fdopen(self._descriptor(path, _FILE), "rb")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise RequestError("path", self.shown(path), f"a file that can be read ({reason})") from None
+
+    def entries(self, directory: Path) -> list[tuple[Path, bool]]:
+        """What is directly in a directory, by name: directories (True) and files; neither links nor devices."""
+        try:
+            if not _BY_PARTS:
+                with os.scandir(directory) as found:
+                    return _sorted(directory, found)
+            descriptor = self._descriptor(directory, os.O_RDONLY | _DIRECTORY)
+            try:
+                with os.scandir(descriptor) as found:
+                    return _sorted(directory, found)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return []
 
     def shown(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
+    def _there(self, name: str, wanted: str) -> Path:
+        path = self.inside(name)
+        try:
+            found = path.exists()
+        except OSError as error:
+            raise RequestError("path", name[:200], f"{wanted} ({error.strerror})") from None
+        if not found:
+            raise RequestError("path", name[:200], f"{wanted}; there is none of this name" + self._near(path))
+        return path
+
+    def _descriptor(self, path: Path, flags: int) -> int:
+        parts = path.relative_to(self.path).parts
+        if not _BY_PARTS:
+            self.inside(self.shown(path))
+            return _regular(os.open(path, flags | getattr(os, "O_BINARY", 0)))
+        if not parts:
+            return os.open(self.path, flags)
+        above = os.open(self.path, _PASSED)
+        try:
+            for part in parts[:-1]:
+                inner = os.open(part, _PASSED, dir_fd=above)
+                os.close(above)
+                above = inner
+            found = os.open(parts[-1], flags, dir_fd=above)
+        finally:
+            os.close(above)
+        return found if flags & _DIRECTORY == _DIRECTORY else _regular(found)
+
     def _near(self, path: Path) -> str:
         import difflib
 
-        try:
-            names = os.listdir(path.parent)
-        except OSError:
+        if not path.parent.is_relative_to(self.path):
             return ""
+        names = [found.name for found, _ in self.entries(path.parent)]
         close = difflib.get_close_matches(path.name, names, 1)
         return f"; did you mean {self.shown(path.parent / close[0])}?" if close else ""
 
 
 class Walk:
-    """The directories and files below a place, in order of their names, without what is ignored."""
+    """The directories and files from a place on, in order of their names, without what is ignored.
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
+    Whoever names an ignored directory means it: from there on only the rules inside it hold.
+    """
+
+    def __init__(self, root: Root, start: Path) -> None:
+        self._root, self._start = root, start
         self._specs: dict[Path, GitIgnoreSpec | None] = {}
+        self._top = root.path
+        if self._is_ignored_itself():
+            self._top = start
 
-    def files(self, start: Path) -> Iterator[Path]:
+    def files(self, start: Path | None = None) -> Iterator[Path]:
         """All files; depth first, in an order that is the same everywhere."""
-        pending = [start]
+        pending = [start or self._start]
         while pending:
             directories, files = self.entries(pending.pop())
             yield from files
             pending.extend(reversed(directories))
 
+    def counted(self, start: Path) -> tuple[int, int]:
+        """How many directories and files there are below a place."""
+        pending, seen = [start], [0, 0]
+        while pending:
+            directories, files = self.entries(pending.pop())
+            seen = [seen[0] + len(directories), seen[1] + len(files)]
+            pending += directories
+        return seen[0], seen[1]
+
     def entries(self, directory: Path) -> tuple[list[Path], list[Path]]:
         """The directories and the files directly in a place."""
-        directories, files = [], []
-        try:
-            with os.scandir(directory) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-        except OSError:
-            return [], []
-        for entry in entries:
-            path = Path(entry.path)
-            is_directory = entry.is_dir(follow_symlinks=False)
-            if (is_directory and entry.name in VERSION_CONTROL) or self.ignored(path, is_directory=is_directory):
+        directories: list[Path] = []
+        files: list[Path] = []
+        for path, is_directory in self._root.entries(directory):
+            if is_directory and path.name in VERSION_CONTROL:
                 continue
-            if is_directory:
-                directories.append(path)
-            elif entry.is_file(follow_symlinks=False):
-                files.append(path)
+            if not self.ignores(path, is_directory=is_directory):
+                (directories if is_directory else files).append(path)
         return directories, files
 
-    def ignored(self, path: Path, *, is_directory: bool) -> bool:
+    def ignores(self, path: Path, *, is_directory: bool) -> bool:
         """By the nearest ``.gitignore`` that has something to say about it."""
         for parent in path.parents:
             spec = self._spec(parent)
@@ -109,37 +172,82 @@ class Walk:
                 verdict = spec.check_file(name).include
                 if verdict is not None:
                     return verdict
-            if parent == self._root.path:
+            if parent == self._top:
                 break
         return False
 
+    def reaches(self, file: Path) -> bool:
+        """Would the walk come to a file that is somewhere below its start?"""
+        between = [parent for parent in file.parents if parent != self._start and parent.is_relative_to(self._start)]
+        if any(parent.name in VERSION_CONTROL or self.ignores(parent, is_directory=True) for parent in between):
+            return False
+        return not self.ignores(file, is_directory=False)
+
+    def _is_ignored_itself(self) -> bool:
+        above = [self._start, *self._start.parents]
+        within = above[: above.index(self._root.path)]
+        return any(self.ignores(path, is_directory=True) for path in within)
+
     def _spec(self, directory: Path) -> GitIgnoreSpec | None:
         if directory not in self._specs:
-            self._specs[directory] = _read_spec(directory)
+            self._specs[directory] = self._read_spec(directory)
         return self._specs[directory]
 
-
-def _read_spec(directory: Path) -> GitIgnoreSpec | None:
-    lines: list[str] = []
-    # The repository's own list, which is not shared, stands below .gitignore.
-    for name in (".git/info/exclude", ".gitignore"):
-        path = directory / name
+    def _read_spec(self, directory: Path) -> GitIgnoreSpec | None:
+        lines: list[str] = []
+        # The repository's own list, which is not shared, stands below .gitignore.
+        for name in (".git/info/exclude", ".gitignore"):
+            try:
+                with self._root.open(directory / name) as file:
+                    lines += file.read(_MOST_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+            except RequestError:
+                continue
+        if not lines:
+            return None
         try:
-            if not path.is_symlink():
-                lines += path.read_text("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-    if not lines:
-        return None
+            from pathspec import GitIgnoreSpec
+        except ImportError:
+            raise MissingExtra("reading .gitignore", "tools") from None
+        try:
+            return GitIgnoreSpec.from_lines(lines)
+        except ValueError:  # git passes over a line that is no pattern
+            return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
+
+
+def looks_binary(source: BinaryIO) -> bool:
+    """Is it no text? As ripgrep and git see it: a NUL near the start. Leaves the file at its start."""
+    start = source.read(_LOOKED_AT_BYTES)
+    source.seek(0)
+    return b"\0" in start
+
+
+def printable(name: str) -> str:
+    """A name on one line, whatever it is made of."""
+    safe = name.encode("utf-8", "replace").decode()
+    return safe if safe.isprintable() else safe.encode("unicode_escape").decode()
+
+
+def _is_pattern(line: str) -> bool:
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
-
-
-def is_binary(path: Path) -> bool:
-    """Does it look like no text? As ripgrep and git see it: a NUL near the start."""
     try:
-        with path.open("rb") as file:
-            return b"\0" in file.read(_LOOKED_AT_BYTES)
-    except OSError:
-        return True
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _regular(descriptor: int) -> int:
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(0, "no regular file")
+
+
+def _sorted(directory: Path, found: Iterator[os.DirEntry[str]]) -> list[tuple[Path, bool]]:
+    known = []
+    for entry in sorted(found, key=lambda entry: entry.name):
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if is_directory or entry.is_file(follow_symlinks=False):
+            known.append((directory / entry.name, is_directory))
+    return known

@@ -13,6 +13,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from overspill.errors import OverspillError
+
 T = TypeVar("T")
 
 GRACE_SECONDS = 1.0
@@ -32,7 +34,7 @@ async def called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any
 
 
 async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
-    """The result, or ``TimedOut``; what can't be stopped is left behind."""
+    """The result, or ``TimedOut``; who answers when told to stop has answered, what can't be stopped is left behind."""
     task = asyncio.ensure_future(work)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
@@ -43,8 +45,8 @@ async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
         return task.result()
     task.cancel()
     await asyncio.wait({task}, timeout=GRACE_SECONDS)
-    if task.done() and not task.cancelled():
-        task.exception()  # seen: it was told to stop
+    if task.done() and not task.cancelled() and task.exception() is None:
+        return task.result()
     raise TimedOut
 
 
@@ -79,4 +81,6 @@ async def in_own_thread(function: Callable[[], T]) -> T:
 def sentence_of(error: BaseException) -> str:
     """What a model reads of an exception."""
     said = str(error)
+    if said and isinstance(error, OverspillError):
+        return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
