@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from overspill.bounder import Bounder
 from overspill.core.model import Budget
@@ -19,12 +26,12 @@ from overspill.mcp.rules import Rules
 from overspill.mcp.toolbook import NamedTools, ToolBook
 from overspill.store import MemoryStore
 
-NODE_SERVERS = "2026.8.31"
-FEATURED = [sys.executable, str(Path(__file__).parent / "servers" / "featured.py")]
-RAW = [sys.executable, str(Path(__file__).parent / "servers" / "raw.py")]
+SERVERS = Path(__file__).parent / "servers"
+RAW = [sys.executable, str(SERVERS / "raw.py")]
 _MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
 _SERVE = "import sys; from overspill.mcp.command import serve_main; sys.exit(serve_main(sys.argv[1:]))"
 SERVE = [sys.executable, "-c", _SERVE]
+INSTALL_SECONDS = 300
 
 
 def interposed(command: list[str], *options: str) -> list[str]:
@@ -35,19 +42,59 @@ def interposer(*words: str) -> list[str]:
     return [sys.executable, "-c", _MAIN, *words]
 
 
+def python_server(name: str) -> list[str]:
+    """The command of one of the servers beside this file: ``featured`` or ``asking``."""
+    script = SERVERS / f"{name}.py"
+    if sys.platform == "win32":
+        return [sys.executable, str(script)]
+    return [sys.executable, "-IS", str(SERVERS / "warm.py"), warm_place(), name]
+
+
+@cache
+def warm_place() -> str:
+    """Where the process listens that all of them are forks of; it ends with the tests."""
+    place = str(Path(tempfile.mkdtemp(prefix="overspill-tests-")) / "warm")
+    process = subprocess.Popen([sys.executable, str(SERVERS / "warm.py"), place], stdout=subprocess.PIPE)
+    atexit.register(shutil.rmtree, Path(place).parent, ignore_errors=True)
+    atexit.register(process.kill)
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+    return place
+
+
+@cache
 def node_server(name: str) -> list[str]:
-    """The command of a published server, installed once beside the user's other caches."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "overspill-tests" / f"mcp-{NODE_SERVERS}"
-    script = cache / "node_modules" / ".bin" / f"mcp-server-{name}"
-    if not script.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        package = f"@modelcontextprotocol/server-{name}@{NODE_SERVERS}"
-        npm = shutil.which("npm") or "npm"
-        done = subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), package], capture_output=True, text=True
-        )
-        assert script.exists(), f"npm could not install {package}: {done.stderr[-2000:]}"
-    return ["node", str(script.resolve())]
+    """The command of a published server of ``servers/package.json``, installed beside the user's other caches."""
+    wanted = (SERVERS / "package.json").read_bytes()
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "overspill-tests"
+    place = caches / f"mcp-{hashlib.sha256(wanted).hexdigest()[:12]}"
+    if not place.exists():
+        problem = _installed(wanted, place)
+        if problem and os.environ.get("OVERSPILL_CI"):
+            pytest.fail(problem)
+        if problem:
+            pytest.skip(problem)
+    return ["node", str((place / "node_modules" / ".bin" / f"mcp-server-{name}").resolve())]
+
+
+def _installed(wanted: bytes, place: Path) -> str:
+    """What went wrong, or nothing. Processes that do the same at the same time don't see each other's halves."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as made:
+        (Path(made) / "package.json").write_bytes(wanted)
+        npm = [shutil.which("npm") or "npm", "install", "--no-audit", "--no-fund", "--prefix", made]
+        try:
+            done = subprocess.run(npm, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as fault:
+            return f"npm could not install the servers: {fault}"
+        if done.returncode:
+            return f"npm could not install the servers: {done.stderr[-2000:]}"
+        (Path(made) / "all").mkdir()
+        for name in ("node_modules", "package.json"):
+            (Path(made) / name).rename(Path(made) / "all" / name)
+        with suppress(OSError):  # another process was faster
+            (Path(made) / "all").rename(place)
+    return ""
 
 
 class Line:

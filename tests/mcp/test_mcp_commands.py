@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_wiring import FEATURED, RAW, SERVE, interposed, interposer, lines
+from mcp_wiring import RAW, SERVE, interposed, interposer, lines, python_server
 
 from mcp import Client, StdioServerParameters
 from overspill.errors import PolicyError
@@ -56,7 +56,9 @@ def test_serve_refuses_what_it_is_not() -> None:
 
 
 def test_doctor_says_what_would_be() -> None:
-    done = subprocess.run(interposer("doctor", "--skip", "plain", "--", *FEATURED), capture_output=True, text=True)
+    done = subprocess.run(
+        interposer("doctor", "--skip", "plain", "--", *python_server("featured")), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "rich" in done.stdout
     assert "the schema holds: rows, words" in done.stdout

@@ -1,324 +1,214 @@
-"""Every feature that a host can see, directly and through the interposer, with real servers and clients."""
+"""Every feature that a host can see: through the interposer as it is directly, for both clients and both generations.
+
+The servers are FastMCP's and the official SDK's; the published ones stand in ``test_mcp_published``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import Callable
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-import mcp_types as types
 import pytest
-from fastmcp import Client as FastClient
-from fastmcp.client.transports import StdioTransport
-from mcp_wiring import FEATURED, interposed, node_server, text
-
-from mcp import Client, StdioServerParameters
+from mcp.client.subscriptions import listen
+from mcp_hosts import CLIENTS, MODES, Cell, Host, observed, official, plain, seen
+from mcp_wiring import interposed, python_server, text
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-needs_node = pytest.mark.needs("node", "npm")
-
-Way = Callable[[list[str]], list[str]]
-WAYS = [pytest.param(lambda command: command, id="direct"), pytest.param(interposed, id="interposed")]
-both_ways = pytest.mark.parametrize("way", WAYS)
-both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
+VERSIONS = {"old": "2025-11-25", "new": "2026-07-28"}
+clients = pytest.mark.parametrize("client", CLIENTS)
+eras = pytest.mark.parametrize("era", MODES)
 
 
-def client(command: list[str], *, mode: Any = "auto", **callbacks: Any) -> Client:
-    server = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
-    return Client(server, mode=mode, read_timeout_seconds=60, **callbacks)
+# What a host sees of the server of FastMCP, when all is small
 
 
-def size(result: Any) -> int:
-    return len(result.model_dump_json(by_alias=True, exclude_none=True))
+async def every_kind_of_content(host: Host) -> Any:
+    result = await host.call("everything", times=1)
+    kinds = [part["type"] for part in result["content"]]
+    assert kinds == ["text", "image", "audio", "resource_link", "resource", "resource"]
+    return result
 
 
-def body(result: Any) -> Any:
-    return result.model_dump(by_alias=True, exclude_none=True, mode="json")
+async def structured_content(host: Host) -> Any:
+    result = await host.call("rows", count=2)
+    assert result["structuredContent"]["result"][1] == {"id": 1, "name": "row 1", "note": "n"}
+    return result
 
 
-# server-everything: the reference of the protocol's features
+async def errors(host: Host) -> Any:
+    result = await host.call("fails", count=1)
+    assert result["isError"] is True
+    return result
 
 
-@needs_node
-@both_ways
-@both_eras
-async def test_the_tools_of_the_reference_server(way: Way, mode: str) -> None:
-    async with client(way(node_server("everything")), mode=mode) as host:
-        assert (await host.call_tool("echo", {"message": "hi"})).content[0].text == "Echo: hi"
-        image = await host.call_tool("get-tiny-image", {})
-        assert [part.type for part in image.content] == ["text", "image", "text"]
-        links = await host.call_tool("get-resource-links", {"count": 3})
-        assert sum(part.type == "resource_link" for part in links.content) == 3
-        reference = await host.call_tool("get-resource-reference", {"resourceType": "Text", "resourceId": 1})
-        assert any(part.type == "resource" for part in reference.content)
-        noted = await host.call_tool("get-annotated-message", {"messageType": "error", "includeImage": True})
-        assert noted.content[0].annotations.priority == 1.0
-        structured = await host.call_tool("get-structured-content", {"location": "Chicago"})
-        assert structured.structured_content["conditions"]
-        wrong = await host.call_tool("echo", {})
-        assert wrong.is_error
+async def meta(host: Host) -> Any:
+    result = await host.call("plain", count=1)
+    assert result["_meta"]["server/own"] == [1, 2.5]
+    return result
 
 
-@needs_node
-@both_ways
-async def test_what_else_the_reference_server_has(way: Way) -> None:
-    async with client(way(node_server("everything")), mode="legacy") as host:
-        assert (await host.list_prompts()).prompts
-        assert (await host.list_resources()).resources
-        assert (await host.list_resource_templates()).resource_templates
-        assert (await host.get_prompt("simple-prompt")).messages
-        first = (await host.list_resources()).resources[0]
-        assert (await host.read_resource(first.uri)).contents
-        reference = types.PromptReference(type="ref/prompt", name="completable-prompt")
-        assert (await host.complete(reference, {"name": "department", "value": "E"})).completion.values
+async def progress(host: Host) -> Any:
+    host.progress.clear()
+    await host.call("progress")
+    assert host.progress == [0, 1, 2]
+    return host.progress
 
 
-@needs_node
-@both_ways
-async def test_progress_of_the_reference_server(way: Way) -> None:
-    seen: list[float] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append(done)
-
-    async with client(way(node_server("everything")), mode="legacy") as host:
-        arguments = {"duration": 0.4, "steps": 4}
-        await host.call_tool("trigger-long-running-operation", arguments, progress_callback=progress)
-    assert seen == [1, 2, 3, 4]
+async def log_messages(host: Host) -> Any:
+    host.logs.clear()
+    await host.call("logs")
+    await host.until(lambda: bool(host.logs))
+    return host.logs
 
 
-@needs_node
-@both_ways
-async def test_requests_of_the_server(way: Way) -> None:
-    """Sampling, elicitation and roots go the other way; log messages and list changes come unasked."""
-    came: list[str] = []
+async def cancellation(host: Host) -> Any:
+    with pytest.raises(Exception, match=r"[Tt]imed out"):
+        await host.call("slow", seconds=0.1)
+    for _ in range(100):
+        given_up = await host.call("cancelled")
+        if given_up["structuredContent"]["result"]:
+            return given_up
+        await asyncio.sleep(0.05)
+    raise AssertionError("the server was not told")
 
-    async def sample(context: Any, params: Any) -> types.CreateMessageResult:
-        return types.CreateMessageResult(
-            role="assistant", content=types.TextContent(type="text", text="sampled"), model="m"
-        )
 
-    async def elicit(context: Any, params: Any) -> types.ElicitResult:
-        return types.ElicitResult(action="decline")
+async def resources_and_prompts(host: Host) -> Any:
+    listed = await host.client.list_resources()
+    read = await host.client.read_resource("demo://big")
+    contents = getattr(read, "contents", read)
+    assert len(contents[0].text) == 90_000
+    prompt = await host.client.get_prompt("ask", {"about": "x"})
+    assert len(prompt.messages[0].content.text) > 30_000
+    return [plain(one) for one in (*getattr(listed, "resources", listed), *contents, prompt)]
 
-    async def roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///tmp/rooted", name="rooted")])
 
-    async def logged(params: Any) -> None:
-        came.append("log")
+async def schemas(host: Host) -> Any:
+    tools = {name: tool for name, tool in (await host.tools()).items() if not name.startswith("overspill_")}
+    assert tools["rows"]["outputSchema"]
+    return tools
 
-    async def other(message: Any) -> None:
-        came.append(getattr(message, "method", type(message).__name__))
 
-    host = client(
-        way(node_server("everything")),
-        mode="legacy",
-        sampling_callback=sample,
-        elicitation_callback=elicit,
-        list_roots_callback=roots,
-        logging_callback=logged,
-        message_handler=other,
+FASTMCP: list[Cell] = [
+    every_kind_of_content,
+    structured_content,
+    errors,
+    meta,
+    progress,
+    log_messages,
+    cancellation,
+    resources_and_prompts,
+    schemas,
+]
+
+
+# What the server of the official SDK asks and tells
+
+
+async def questions_back(host: Host) -> Any:
+    """Elicitation, sampling and roots: requests of the server's, and later a result that asks, of 20 KB."""
+    result = await host.call("asks")
+    assert result["content"] == [text("green, a thought, file:///rooted")]
+    return result
+
+
+async def changes_of_lists(host: Host) -> Any:
+    if host.version == VERSIONS["old"]:
+        await host.call("changes")
+        told = ["notifications/tools/list_changed", "notifications/resources/updated"]
+        await host.until(lambda: set(told) <= set(host.changes))
+    else:
+        wanted = {"tools_list_changed": True, "resource_subscriptions": ["demo://watched"]}
+        async with listen(host.client.session, **wanted) as stream:
+            await host.call("changes")
+            events = stream.__aiter__()
+            told = sorted([type(await anext(events)).__name__, type(await anext(events)).__name__])
+        assert told == ["ResourceUpdated", "ToolsListChanged"]
+    assert "another" in await host.tools()
+    return told, await host.call("another")
+
+
+ASKING: list[Cell] = [questions_back, changes_of_lists]
+CELLS = [("featured", cell) for cell in FASTMCP] + [("asking", cell) for cell in ASKING]
+
+
+@cache
+def at(server: str, client: str, era: str, way: str) -> dict[str, Any]:
+    command = python_server(server)
+    cells = [cell for name, cell in CELLS if name == server]
+    return observed(client, interposed(command) if way == "through" else command, era, cells)
+
+
+@clients
+@eras
+@pytest.mark.parametrize(("server", "cell"), CELLS, ids=lambda value: getattr(value, "__name__", value))
+def test_it_is_as_it_is_directly(server: str, cell: Cell, client: str, era: str) -> None:
+    direct, through = at(server, client, era, "directly"), at(server, client, era, "through")
+    assert direct["version"] == through["version"] == VERSIONS[era]
+    assert seen(through, cell) == seen(direct, cell)
+
+
+# When results are large
+
+
+def size(result: dict[str, Any]) -> int:
+    return len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+async def large_results(host: Host) -> None:
+    tools = await host.tools()
+    assert tools["rows"]["outputSchema"], "its values can be cut"
+    rows = await host.call("rows", count=3_000)
+    assert size(rows) < 9_000
+    assert 3 <= len(rows["structuredContent"]["result"]) < 3_000
+    every = await host.call("everything", times=3_000)
+    kinds = [part["type"] for part in every["content"]]
+    assert kinds == ["text", "image", "audio", "resource_link", "resource", "resource", "text"]
+    assert "demo://linked" in every["content"][-1]["text"], "some hosts drop links"
+    plain_text = await host.call("plain", count=9_000)
+    assert plain_text["_meta"]["server/own"] == [1, 2.5]
+    fails = await host.call("fails", count=5_000)
+    assert fails["isError"] is True
+    assert size(fails) < 9_000
+    words = await host.call("words", count=9_000)
+    handle = words["_meta"]["overspill"]["handles"][0]
+    assert handle in words["structuredContent"]["result"][:500], "some hosts show the model nothing else"
+    assert handle in words["content"][0]["text"][:500]
+    assert "4568:word 4567" in await host.text("overspill_grep", handle=handle, pattern="word 4567$")
+    assert "8001:word 8000" in await host.text("overspill_read", handle=handle, lines="8001")
+    assert not (await host.call("overspill_outline", handle=handle))["isError"]
+    assert "row 2999" in await host.text(
+        "overspill_query", handle=rows["_meta"]["overspill"]["handles"][0], query="result[2999].name || [2999].name"
     )
-    async with host:
-        await asyncio.sleep(0.6)  # it lists the tools that need these callbacks a moment after the handshake
-        sampled = await host.call_tool("trigger-sampling-request", {"prompt": "x", "maxTokens": 5})
-        assert "sampled" in sampled.content[-1].text
-        declined = await host.call_tool("trigger-elicitation-request", {})
-        assert "declin" in json.dumps(body(declined)).lower()
-        assert "rooted" in json.dumps(body(await host.call_tool("get-roots-list", {})))
-        await host.call_tool("toggle-simulated-logging", {})
-        for _ in range(100):
-            if "log" in came and any("tools/list_changed" in name for name in came):
-                break
-            await asyncio.sleep(0.1)
-    assert "log" in came
-    assert any("tools/list_changed" in name for name in came)
 
 
-@needs_node
-@both_ways
-async def test_a_call_can_be_cancelled(way: Way) -> None:
-    async with client(way(node_server("everything")), mode="legacy") as host:
-        arguments = {"duration": 30, "steps": 3}
-        with pytest.raises(Exception, match=r"[Tt]imed out"):
-            await host.call_tool("trigger-long-running-operation", arguments, read_timeout_seconds=0.3)
-        assert (await host.call_tool("echo", {"message": "after"})).content[0].text == "Echo: after"
-
-
-# server-filesystem: every tool declares a schema
-
-
-@needs_node
-@both_eras
-async def test_large_files_fit_and_their_schemas_hold(tmp_path: Path, mode: str) -> None:
-    """The client validates against the schemas that it was told of, and the whole is a call away."""
-    whole = "".join(f"row {number} of a large file\n" for number in range(30_000))
-    (tmp_path / "large.txt").write_text(whole)
-    (tmp_path / "small.txt").write_text("small\n")
-    for number in range(2_000):
-        (tmp_path / f"file-with-a-name-{number}.txt").touch()
-    async with client(interposed([*node_server("filesystem"), str(tmp_path)]), mode=mode) as host:
-        tools = {tool.name: tool for tool in (await host.list_tools()).tools}
-        assert {"read_text_file", "overspill_read"} <= tools.keys()
-        small = await host.call_tool("read_text_file", {"path": str(tmp_path / "small.txt")})
-        assert small.structured_content == {"content": "small\n"}
-        large = await host.call_tool("read_text_file", {"path": str(tmp_path / "large.txt")})
-        assert size(large) < 9_000
-        handle = large.meta["overspill"]["handles"][0]
-        assert handle in large.structured_content["content"]
-        assert handle in large.content[0].text
-        page = await host.call_tool("overspill_read", {"handle": handle, "lines": "15000"})
-        assert "row 14999 of" in page.content[0].text
-        for name, arguments in (
-            ("list_directory", {"path": str(tmp_path)}),
-            ("directory_tree", {"path": str(tmp_path)}),
-            ("search_files", {"path": str(tmp_path), "pattern": "**"}),
-            ("list_directory_with_sizes", {"path": str(tmp_path)}),
-        ):
-            result = await host.call_tool(name, arguments)
-            assert not result.is_error
-            assert size(result) < 9_000
-        missing = await host.call_tool("read_text_file", {"path": str(tmp_path / "none")})
-        assert missing.is_error
-
-
-@needs_node
-async def test_media_of_the_filesystem_server(tmp_path: Path) -> None:
-    (tmp_path / "photo.png").write_bytes(bytes(range(256)) * 4096)
-    (tmp_path / "icon.png").write_bytes(bytes(range(256)) * 4)
-    async with client(interposed([*node_server("filesystem"), str(tmp_path)]), mode="legacy") as host:
-        icon = await host.call_tool("read_media_file", {"path": str(tmp_path / "icon.png")})
-        assert icon.content[0].type == "image"
-        photo = await host.call_tool("read_media_file", {"path": str(tmp_path / "photo.png")})
-        assert photo.content[0].type == "text"
-        assert "image/png, 1048576 bytes" in photo.content[0].text
-        assert size(photo) < 9_000
-
-
-# a FastMCP server, in both generations of the protocol
-
-
-@both_ways
-@both_eras
-async def test_small_results_are_what_the_server_said(way: Way, mode: str) -> None:
-    async with client(way(FEATURED), mode=mode) as host:
-        rows = await host.call_tool("rows", {"count": 2})
-        assert rows.structured_content["result"][1] == {"id": 1, "name": "row 1", "note": "n"}
-        plain = await host.call_tool("plain", {"count": 1})
-        assert plain.meta["server/own"] == [1, 2.5]
-        every = await host.call_tool("everything", {"times": 1})
-        kinds = [part.type for part in every.content]
-        assert kinds == ["text", "image", "audio", "resource_link", "resource", "resource"]
-        fails = await host.call_tool("fails", {"count": 1})
-        assert fails.is_error
-        big = await host.read_resource("demo://big")
-        assert len(big.contents[0].text) == 90_000
-        prompt = await host.get_prompt("ask", {"about": "x"})
-        assert len(prompt.messages[0].content.text) > 30_000
-
-
-@both_eras
-async def test_large_results_fit(mode: str) -> None:
-    async with client(interposed(FEATURED), mode=mode) as host:
-        assert host.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-        tools = {tool.name: tool for tool in (await host.list_tools()).tools}
-        assert tools["rows"].output_schema
-        rows = await host.call_tool("rows", {"count": 3_000})
-        assert size(rows) < 9_000
-        assert 3 <= len(rows.structured_content["result"]) < 3_000
-        words = await host.call_tool("words", {"count": 9_000})
-        assert "ovs_" in words.structured_content["result"][:100]
-        every = await host.call_tool("everything", {"times": 3_000})
-        assert [part.type for part in every.content[:6]] == [
-            "text",
-            "image",
-            "audio",
-            "resource_link",
-            "resource",
-            "resource",
-        ]
-        fails = await host.call_tool("fails", {"count": 5_000})
-        assert fails.is_error
-        assert size(fails) < 9_000
-        handle = words.meta["overspill"]["handles"][0]
-        found = await host.call_tool("overspill_grep", {"handle": handle, "pattern": "word 4567$"})
-        assert "4568:word 4567" in found.content[0].text
-        outline = await host.call_tool("overspill_outline", {"handle": handle})
-        assert not outline.is_error
-
-
-@both_ways
-@both_eras
-async def test_progress(way: Way, mode: str) -> None:
-    seen: list[float] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append(done)
-
-    async with client(way(FEATURED), mode=mode) as host:
-        await host.call_tool("progress", {}, progress_callback=progress)
-    assert seen == [0, 1, 2]
-
-
-@both_ways
-@both_eras
-async def test_cancellation(way: Way, mode: str) -> None:
-    async with client(way(FEATURED), mode=mode) as host:
-        with pytest.raises(Exception, match=r"[Tt]imed out"):
-            await host.call_tool("slow", {}, read_timeout_seconds=0.3)
-        assert (await host.call_tool("words", {"count": 1})).structured_content == {"result": "word 0\n"}
-
-
-@both_ways
-async def test_log_messages(way: Way) -> None:
-    came: list[str] = []
-
-    async def logged(params: Any) -> None:
-        came.append(str(params.data))
-
-    async with client(way(FEATURED), mode="legacy", logging_callback=logged) as host:
-        await host.call_tool("logs", {})
-    assert any("from the server" in item for item in came)
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_client_of_fastmcp(mode: Any) -> None:
-    command = interposed(FEATURED)
-    async with FastClient(StdioTransport(command[0], command[1:], env=dict(os.environ)), mode=mode) as host:
-        names = [tool.name for tool in await host.list_tools()]
-        assert names.count("overspill_read") == 1
-        few = await host.call_tool("rows", {"count": 2})
-        assert [row.name for row in few.data] == ["row 0", "row 1"]
-        many = await host.call_tool("rows", {"count": 3_000})
-        assert len(many.data) >= 3
-        words = await host.call_tool("words", {"count": 9_000})
-        assert words.data.startswith("[overspill ovs_")
+@clients
+@eras
+async def test_large_results_fit_and_their_schemas_hold(client: str, era: str) -> None:
+    """Both clients validate what they get against the schemas that they were told of."""
+    async with CLIENTS[client](interposed(python_server("featured")), era) as host:
+        await large_results(host)
 
 
 async def test_one_interposer_before_another_adds_nothing_twice() -> None:
-    async with client(interposed(interposed(FEATURED))) as host:
-        names = [tool.name for tool in (await host.list_tools()).tools]
-        assert sum(name.startswith("overspill_") for name in names) == 4
-        words = await host.call_tool("words", {"count": 9_000})
-        assert words.content[0].text.count("[overspill ovs_") == 1
-        handle = words.meta["overspill"]["handles"][0]
-        page = await host.call_tool("overspill_read", {"handle": handle, "lines": "100-400"})
-        assert not page.is_error
-        assert "[overspill read" in page.content[0].text
+    async with official(interposed(interposed(python_server("featured"))), "new") as host:
+        assert sum(name.startswith("overspill_") for name in await host.tools()) == 4
+        words = await host.call("words", count=9_000)
+        assert words["content"][0]["text"].count("[overspill ovs_") == 1
+        handle = words["_meta"]["overspill"]["handles"][0]
+        page = await host.call("overspill_read", handle=handle, lines="100-400")
+        assert not page["isError"]
+        assert "[overspill read" in page["content"][0]["text"]
 
 
 async def test_many_calls_at_once() -> None:
-    async with client(interposed(FEATURED)) as host:
-        results = await asyncio.gather(*(host.call_tool("words", {"count": 1 + number % 400}) for number in range(300)))
+    async with official(interposed(python_server("featured")), "new") as host:
+        results = await asyncio.gather(*(host.call("plain", count=1 + number % 400) for number in range(300)))
     for number, result in enumerate(results):
         if number % 400 < 100:
-            assert result.content == [
-                types.TextContent(**text("".join(f"word {n}\n" for n in range(1 + number % 400))))
-            ]
+            assert result["content"] == [text("plain\n" * (1 + number % 400))]
         assert size(result) < 9_000

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from mcp_wiring import FEATURED, interposer, lines, node_server, text
+from mcp_wiring import SERVERS, interposer, lines, node_server, text
 
 from mcp import Client, StdioServerParameters
 from overspill.mcp import headers, wire
@@ -53,7 +54,7 @@ def running(command: list[str], port: int, **env: str) -> Iterator[subprocess.Po
 @pytest.fixture(scope="module")
 def featured() -> Iterator[str]:
     port = free_port()
-    with running([*FEATURED, "http", str(port)], port):
+    with running([sys.executable, str(SERVERS / "featured.py"), "http", str(port)], port):
         yield f"http://127.0.0.1:{port}/mcp"
 
 

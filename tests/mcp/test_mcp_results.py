@@ -111,6 +111,15 @@ def test_a_blob_spills_with_its_address() -> None:
     assert line.store.open(handle_of(result)).read(0, 10**9) == base64.b64decode(PNG)
 
 
+def test_a_blob_that_would_take_the_room_of_the_text_spills() -> None:
+    """A kilobyte of base64 is half of the default budget in tokens."""
+    for size, kept in ((200, True), (1_400, False)):
+        blob = {"type": "resource", "resource": {"uri": "file:///x.bin", "blob": PNG[:size]}}
+        message = Line().raw({"content": [text(lines(5_000)), blob]})
+        assert fits(message)
+        assert (json.loads(message)["result"]["content"][1] == blob) is kept
+
+
 def test_an_embedded_text_stays_a_resource() -> None:
     resource = {"type": "resource", "resource": {"uri": "file:///x.txt", "mimeType": "text/plain", "text": lines(5000)}}
     message = Line().raw({"content": [resource]})
@@ -162,6 +171,22 @@ def test_structure_alone_becomes_a_text() -> None:
     assert fits(message)
     kept = line.store.open(handle_of(json.loads(message)["result"]))
     assert json.loads(kept.read(0, 10**9)) == value
+
+
+def test_what_the_structure_says_again_is_not_shown_again() -> None:
+    """An image or a text that a part holds already is pointed at; what is said nowhere else stays."""
+    line = Line()
+    picture, words = PNG[:100_000], lines(3_000)
+    image = {"type": "image", "data": picture, "mimeType": "image/png"}
+    value = {"exitCode": 3, "stdout": words, "shots": [{"data": picture}]}
+    message = line.raw({"content": [image, text(words)], "structuredContent": value})
+    result = json.loads(message)["result"]
+    assert result["content"][0] == image
+    last = json.loads(result["content"][2]["text"])
+    assert last["exitCode"] == 3
+    assert "[overspill" in last["stdout"]
+    assert "[overspill" in last["shots"][0]["data"]
+    assert [line.store.open(stored.handle).read(0, 10**9) for stored in line.store.outputs()] == [words.encode()]
 
 
 def test_small_structure_stays_beside_a_large_text() -> None:

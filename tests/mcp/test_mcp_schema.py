@@ -74,6 +74,21 @@ def test_the_call_that_a_notice_names_answers() -> None:
     assert "title" in answer["content"][0]["text"]
 
 
+def test_a_list_that_a_library_has_wrapped_is_kept_once_and_asked_as_it_is_kept() -> None:
+    """``{"result": [1, 2]}`` beside ``[1, 2]``: what is kept is the list, and the query that is named asks that."""
+    line = Line()
+    schema = {"type": "object", "properties": {"result": RECORDS["properties"]["issues"]}, "required": ["result"]}
+    line.listed(tool("t", schema))
+    rows = issues(2_000)["issues"]
+    result = line.result({"content": [text(json.dumps(rows, indent=1))], "structuredContent": {"result": rows}})
+    assert len(list(line.store.outputs())) == 1
+    shown = len(result["structuredContent"]["result"])
+    notice = result["structuredContent"]["overspill"]
+    assert f"{shown} of 2000 result shown" in notice
+    arguments, _ = json.JSONDecoder().raw_decode(notice.partition("overspill_query ")[2])
+    assert f'"id":{shown},' in line.call("query", **arguments)["content"][0]["text"]
+
+
 def test_a_text_in_a_closed_schema_becomes_an_excerpt() -> None:
     """As all tools of the filesystem server have it: the handle must reach hosts that show the structure alone."""
     line = Line()
@@ -282,14 +297,12 @@ class Maker:
         return None
 
 
-@settings(max_examples=300)
-@given(schema=roots, data=st.data(), scale=st.sampled_from([1, 40, 400, 3000]))
-def test_a_host_that_validates_never_fails_because_of_us(schema: Any, data: Any, scale: int) -> None:
+def holds(schema: Any, data: Any, scale: int, most_chars: int) -> None:
     value = Maker(schema, data, scale).value(schema)
     validator = jsonschema.Draft202012Validator(schema)
     assume(validator.is_valid(value))
     serialised = json.dumps(value, ensure_ascii=False)
-    assume(len(serialised) < 2_000_000)
+    assume(len(serialised) < most_chars)
     line = Line()
     listed = line.listed(tool("t", schema))[0]
     message = line.raw({"content": [text(serialised)], "structuredContent": value})
@@ -299,6 +312,19 @@ def test_a_host_that_validates_never_fails_because_of_us(schema: Any, data: Any,
         if result["structuredContent"] != value:
             assert "ovs_" in json.dumps(result["structuredContent"])
     assert len(message) <= 9_000
+
+
+@settings(max_examples=150)
+@given(schema=roots, data=st.data(), scale=st.sampled_from([1, 40, 400]))
+def test_a_host_that_validates_never_fails_because_of_us(schema: Any, data: Any, scale: int) -> None:
+    holds(schema, data, scale, 100_000)
+
+
+@pytest.mark.stress
+@settings(max_examples=2_000)
+@given(schema=roots, data=st.data(), scale=st.sampled_from([1, 40, 400, 3000]))
+def test_a_host_that_validates_never_fails_because_of_us_on_and_on(schema: Any, data: Any, scale: int) -> None:
+    holds(schema, data, scale, 2_000_000)
 
 
 @given(schema=roots)

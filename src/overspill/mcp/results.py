@@ -19,9 +19,10 @@ from overspill.core.model import UNITS, Bounded, Budget, Call
 from overspill.core.share import fair_shares
 from overspill.errors import PolicyError
 from overspill.mcp import wire
-from overspill.mcp.rules import BLOB_BYTES, Rules
+from overspill.mcp.rules import Rules
 from overspill.mcp.schema import Trimming
-from overspill.mcp.structured import Cutting, same_value
+from overspill.mcp.structured import Cutting
+from overspill.mcp.twice import LONG_CHARS, left_of, twin_of
 from overspill.mcp.wire import Raw
 from overspill.source import json_text
 
@@ -101,6 +102,8 @@ class _Bounding:
     handles: list[str] = field(default_factory=list)
     structured: Any = None
     memory: dict[str, dict[Budget, Bounded]] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+    """Long texts and data that the parts hold."""
 
     def message(self) -> bytes:
         self._sort()
@@ -134,6 +137,9 @@ class _Bounding:
     def _slot(self, raw: Raw, value: dict[str, Any]) -> _Slot:
         kind = value.get("type")
         resource = value if self.member == "contents" else value.get("resource")
+        for holder in (value, resource if isinstance(resource, dict) else {}):
+            words = (holder.get(name) for name in ("text", "data", "blob"))
+            self.said.update(word for word in words if isinstance(word, str) and len(word) > LONG_CHARS)
         if kind == "text" and isinstance(value.get("text"), str):
             return self._text(raw, value, value["text"], lambda text: {**value, "text": text})
         if kind in ("image", "audio") and isinstance(value.get("data"), str):
@@ -144,8 +150,7 @@ class _Bounding:
         if isinstance(resource, dict) and isinstance(resource.get("text"), str):
             return self._text(raw, resource, resource["text"], lambda text: _nested(value, {**resource, "text": text}))
         if isinstance(resource, dict) and isinstance(resource.get("blob"), str):
-            little = len(resource["blob"]) <= BLOB_BYTES and len(bytes(raw)) <= BLOB_BYTES + _EXTRA_BYTES
-            return _Slot(raw) if little else self._blob(value, resource)
+            return _Slot(raw) if self._is_little(raw) else self._blob(value, resource)
         return self._other(raw, value)
 
     def _text(self, raw: Raw, value: dict[str, Any], text: str, carry: Callable[[str], Any]) -> _Slot:
@@ -157,6 +162,12 @@ class _Bounding:
         if len(bytes(raw)) <= _EXTRA_BYTES:
             return _Slot(raw)
         return _Slot(raw, json_text(value), _carried_in(self.member, value))
+
+    def _is_little(self, part: Raw) -> bool:
+        data = bytes(part)
+        if len(data) > self._quarter_bytes:
+            return False
+        return self._measure.fits(data.decode("utf-8", "replace"), _fraction(self.budget, 0.25))
 
     def _media(self, raw: Raw, value: dict[str, Any]) -> _Slot:
         rules, size = self.setting.rules, len(value["data"])
@@ -217,15 +228,13 @@ class _Bounding:
         if len(bytes(raw)) <= self._quarter_bytes and not promised:
             return
         value = wire.decoded(raw)
-        texts = [slot.text for slot in self.slots if slot.text is not None]
-        alone = _alone(value)
-        same = next((text for text in texts if text == alone or same_value(text, value)), None)
+        twin = twin_of(value, [slot.text for slot in self.slots if slot.text is not None])
         if promised:
-            self.structured = Cutting(self.setting.plan, value, same)  # type: ignore[arg-type]
+            self.structured = Cutting(self.setting.plan, value, twin)  # type: ignore[arg-type]
             return
         self.result = {name: item for name, item in self.result.items() if name != "structuredContent"}
-        if same is None:
-            self.slots.append(_Slot(text=json_text(value)))
+        if twin is None:
+            self.slots.append(_Slot(text=json_text(left_of(value, self.said))))
 
     def _name_links(self) -> None:
         """Many hosts drop links: their addresses stand in the text too, and no more of them than fit."""
@@ -436,12 +445,6 @@ def _without_data(part: Raw) -> Any:
 def _words_of(link: dict[str, Any]) -> list[str]:
     words = [str(link.get("uri", "")), str(link.get("title") or link.get("name") or "")]
     return [" ".join(word.split()) for word in words if word]
-
-
-def _alone(value: Any) -> str | None:
-    """The text that a value is, when it is nothing but one text under a name."""
-    items = list(value.values()) if isinstance(value, dict) else []
-    return items[0] if len(items) == 1 and isinstance(items[0], str) else None
 
 
 def _shares(wanted: Sequence[Size], room: Budget) -> list[float]:

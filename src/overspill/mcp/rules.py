@@ -16,8 +16,6 @@ Reading = Literal["bound", "pass"]
 STRUCTURED: tuple[Structured, ...] = ("keep", "trim", "text")
 MEDIA_BYTES = 256 * 1024
 """Base64 of a screenshot is less; a photograph is more."""
-BLOB_BYTES = 2_000
-"""Hosts hand embedded blobs on as base64 text, which tells a model nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from overspill.core.notice import one_line
 from overspill.errors import PolicyError
 from overspill.mcp import wire
 from overspill.mcp.schema import LEAST_STRING_BYTES, NOTICE_MEMBER, Limits, Trimming
+from overspill.mcp.twice import Twin
 from overspill.source import json_text
 
 _FIRST_ELEMENTS = 3
@@ -31,7 +32,7 @@ class Cutting:
 
     trimming: Trimming
     value: Any
-    text: str | None
+    twin: Twin | None
     """The text part that says the same: it is kept in the store as it stands."""
 
     @cached_property
@@ -62,8 +63,8 @@ class Cutting:
         return self.trimming.trimmed(self.value, Limits(0, _prefix(LEAST_STRING_BYTES), keeps_optional=False))
 
     def _notice(self, budget: Budget, bounder: Bounder, cut: Cut) -> Notice | None:
-        bounded = cut(self.text if self.text is not None else json_text(self.value), budget)
-        return Notice(bounded, bounder)
+        bounded = cut(json_text(self.value) if self.twin is None else self.twin.text, budget)
+        return Notice(bounded, bounder, "" if self.twin is None else self.twin.member)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ class _Search:
 class Notice:
     bounded: Bounded
     bounder: Bounder
+    member: str
+    """What is kept is the value of this member alone."""
 
     def words(self, left_out: dict[str, tuple[int, int]]) -> str:
         counted = ", ".join(
@@ -142,15 +145,11 @@ class Notice:
         query = ""
         if first is not None and re.fullmatch(r"\w+", first[0], re.ASCII):
             name, (kept, total) = first
-            query = worded(access, "query", rest, query=f"{name}[{kept}:{min(2 * kept + 10, total)}]")
+            place = "" if name == self.member else name
+            query = worded(access, "query", rest, query=f"{place}[{kept}:{min(2 * kept + 10, total)}]")
         return (
             f"[overspill {bounded.handle}: {what}. For the rest: {query or access.read(rest)} or {access.grep(rest)}]"
         )
-
-
-def same_value(text: str, value: Any) -> bool:
-    """Is the text that value as JSON?"""
-    return text[:1] in "{[ \n" and wire.decoded(encode(text)) == value
 
 
 def _is_told_inside(value: Any) -> bool:

@@ -57,7 +57,7 @@ def everything(times: int) -> ToolResult:
                 type="resource",
                 resource=TextResourceContents(uri="demo://text", mime_type="text/plain", text="inside\n" * times),
             ),
-            EmbeddedResource(type="resource", resource=BlobResourceContents(uri="demo://blob", blob=DATA)),
+            EmbeddedResource(type="resource", resource=BlobResourceContents(uri="demo://blob", blob=DATA[:40])),
         ]
     )
 
@@ -74,10 +74,22 @@ async def progress(ctx: Context) -> str:
     return "done"
 
 
+given_up: list[str] = []
+
+
 @server.tool
 async def slow(ctx: Context) -> str:
-    await asyncio.sleep(60)
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        given_up.append("slow")
+        raise
     return "late"
+
+
+@server.tool
+def cancelled() -> list[str]:
+    return given_up
 
 
 @server.tool
@@ -96,8 +108,12 @@ def ask(about: str) -> str:
     return f"Tell me about {about}. " * 2_000
 
 
+def over_stdio() -> None:
+    server.run(transport="stdio", show_banner=False, log_level="ERROR")
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["http"]:
         server.run(transport="http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False, log_level="ERROR")
     else:
-        server.run(transport="stdio", show_banner=False, log_level="ERROR")
+        over_stdio()
