@@ -22,6 +22,8 @@ EVERYTHING = Budget(max_tokens=1, max_bytes=1, max_chars=1, max_lines=1)
 @given(st.text(ALPHABET, max_size=60) | st.text(max_size=30), st.integers(0, 200))
 @example("🇩🇪🇫🇷🇩🇪", 10)
 @example("e" + "\u0301" * 20, 9)
+@example("🇩🇪🇫🇷" * 60, 92)
+@example("x" + "🇩🇪🇫🇷" * 60, 401)
 def test_a_cut_never_stands_inside_a_cluster(text: str, at: int) -> None:
     data = text.encode()
     borders, place = {0}, 0

@@ -33,6 +33,7 @@ _ESCAPE_TEXT = re.compile(_ESCAPE.pattern.decode())
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 _LONE_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT = "\ufffd".encode()
+_FLAG_LEAD = b"\xf0\x9f\x87"
 
 
 class Size(NamedTuple):
@@ -249,5 +250,8 @@ def _glued(data: bytes, at: int) -> bool:
     """May no cut stand at ``at``, the border of two code points, because they form one cluster?"""
     from overspill.core.graphemes import joined
 
-    before = data[max(0, at - 4 * CLUSTER_CHARS) : at].decode("utf-8", "replace")
+    start = max(0, at - 4 * CLUSTER_CHARS)
+    while start and data.startswith(_FLAG_LEAD, start):
+        start = max(0, start - 4 * CLUSTER_CHARS)  # flags are pairs, counted from the first of a run
+    before = data[start:at].decode("utf-8", "replace")
     return joined(before, data[at : at + 4].decode("utf-8", "replace")[0])
