@@ -71,12 +71,13 @@ async def summarised(bounder: Bounder, bounded: Bounded, call: Call, output: Any
 
 
 def configured(settings: Summarization, *, base_url: str | None = None, api_key: str | None = None) -> Summarise:
-    """The strategy as a configuration file's ``summarization`` has it."""
+    """The strategy as a configuration file's ``summarization`` has it; what is given here goes before it."""
     summarizer = None
     if settings.enabled and settings.model:
-        summarizer = OpenAISummarizer(settings.model, base_url=base_url, api_key=api_key)
+        summarizer = OpenAISummarizer(settings.model, base_url=base_url or settings.base_url, api_key=api_key)
     return Summarise(
-        summarizer=summarizer, max_input_chars=settings.max_input_chars, trigger_chars=settings.trigger_threshold
+        summarizer=summarizer, max_input_chars=settings.max_input_chars, trigger_chars=settings.trigger_threshold,
+        timeout_seconds=settings.timeout_seconds,
     )  # fmt: skip
 
 
@@ -245,11 +246,12 @@ def openai_client(
         from openai import AsyncOpenAI, OpenAI, OpenAIError
     except ImportError:
         raise MissingExtra(feature, "summarise") from None
-    # Local servers want no key, and the client refuses to start without one.
-    key = api_key or (None if base_url is None else "none")
+    key = api_key
     if key is None:
         try:
-            OpenAI().close()  # the environment may have one
+            OpenAI(base_url=base_url).close()  # the environment may have one
         except OpenAIError as error:
-            raise PolicyError("api_key", None, " ".join(str(error).split())) from None
+            if base_url is None:
+                raise PolicyError("api_key", None, " ".join(str(error).split())) from None
+            key = "none"  # local servers want none, and the client refuses to start without
     return partial(AsyncOpenAI, base_url=base_url, api_key=key, timeout=timeout_seconds, max_retries=0)

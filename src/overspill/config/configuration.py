@@ -63,6 +63,11 @@ class Configuration:
                 found.update(file.tool_parameters[pattern])
         return found
 
+    def of_tool(self, tool: str) -> dict[str, Any]:
+        """What the files say of the tool itself, not of everything."""
+        layers = [layer for layer in self._of_files(tool, "") if layer.scope is Scope.TOOL]
+        return {name: settled.value for name, settled in settle(layers).items()}
+
     @property
     def summarization(self) -> Summarization | None:
         return next((file.summarization for file in self.files if file.summarization), None)

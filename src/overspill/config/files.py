@@ -54,10 +54,13 @@ class Summarization(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     model: str | None = None
     max_input_chars: int = 50_000
     trigger_threshold: int = 20_000
+    base_url: str | None = None
+    timeout_seconds: int | float = 30
 
 
 KEEP_BY_STRATEGY = {"head_tail": "ends", "head_only": "head", "summarize": "summarize"}
-TOOL_PARAMETERS = ("show_context", "max_depth", "max_files")
+TOOL_PARAMETERS = {"show_context": 0, "max_depth": 1, "max_files": 1}
+"""Each with the least that it can be."""
 
 
 class FileSettings(msgspec.Struct, frozen=True):
@@ -96,9 +99,7 @@ def read_file(path: str) -> FileSettings:
         tools=tools,
         commands=commands,
         tool_parameters=parameters,
-        summarization=None
-        if summarization is None
-        else _converted(summarization, Summarization, f"{place}summarization"),
+        summarization=None if summarization is None else _summarization(summarization, f"{place}summarization"),
     )
 
 
@@ -201,9 +202,25 @@ def _add_limits(
     for name, values in named.items():
         limits = _converted(values, ToolLimits, f"{place}.tools.{name}")
         tools.setdefault(str(name), {}).update(_sizes(limits, f"{place}.tools.{name}"))
-        parameters[str(name)] = {
-            key: getattr(limits, key) for key in TOOL_PARAMETERS if getattr(limits, key) is not None
-        }
+        own = {key: getattr(limits, key) for key in TOOL_PARAMETERS if getattr(limits, key) is not None}
+        for key, value in own.items():
+            if not isinstance(value, bool) and value < TOOL_PARAMETERS[key]:
+                raise PolicyError(
+                    f"{place}.tools.{name}.{key}", value, f"a whole number, {TOOL_PARAMETERS[key]} or more"
+                )
+        parameters[str(name)] = own
+
+
+def _summarization(section: Any, place: str) -> Summarization:
+    found: Summarization = _converted(section, Summarization, place)
+    for name in ("max_input_chars", "trigger_threshold"):
+        if getattr(found, name) < 1:
+            raise PolicyError(f"{place}.{name}", getattr(found, name), ACCEPTED["size"])
+    if not found.timeout_seconds > 0:
+        raise PolicyError(f"{place}.timeout_seconds", found.timeout_seconds, "a number of seconds above 0")
+    if found.enabled and not found.model:
+        raise PolicyError(f"{place}.model", found.model, "the name of the model that is to write the summaries")
+    return found
 
 
 def _sizes(limits: Limits | ToolLimits, place: str) -> dict[str, Any]:

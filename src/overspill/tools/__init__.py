@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from overspill.tools.result import ToolResult as ToolResult
     from overspill.tools.result import Truncated as Truncated
     from overspill.tools.result import outcome as outcome
+    from overspill.tools.standard import repository_tools as repository_tools
     from overspill.tools.storage import Storage as Storage
     from overspill.tools.storage import StorageStore as StorageStore
 
@@ -47,6 +48,7 @@ _HOMES = {
     "Truncated": "result",
     "define": "definition",
     "outcome": "result",
+    "repository_tools": "standard",
 }
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "Truncated",
     "define",
     "outcome",
+    "repository_tools",
 ]
 
 

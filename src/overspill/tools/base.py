@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from overspill.core.model import Bounded, Call
+from overspill.summarise import summarised
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import TimedOut, called, sentence_of, within
@@ -27,8 +28,8 @@ class Tool:
 
     name: ClassVar[str] = ""
     description: ClassVar[str] = ""
-    MAX_OUTPUT_CHARS: ClassVar[int] = 8_000
-    MAX_OUTPUT_LINES: ClassVar[int] = 500
+    MAX_OUTPUT_CHARS: int = 8_000
+    MAX_OUTPUT_LINES: int = 500
     policy: ClassVar[Policy | None] = None
     """Declared, it holds instead of the two limits."""
     timeout_seconds: float | None = None
@@ -118,6 +119,7 @@ class Tool:
             return ToolResult(content="")
         limited = output if isinstance(output, Bounded) else await called(self.truncate_output, {"output": output})
         if isinstance(limited, Bounded):
+            limited = await summarised(self.bounder, limited, Call(tool=self.title, id=call_id), output)
             return ToolResult(content=limited.text, metadata=metadata_of(limited))
         return ToolResult(content=limited, metadata={"truncated": limited is not output})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import ClassVar
 
 from overspill.core.ports import Store
 from overspill.errors import RequestError
@@ -19,8 +18,8 @@ class RepoStructure(Tool):
     """Lists directories and files as a tree, 3 levels and 500 files of it; what is below the cut is counted."""
 
     name = "get_repo_structure"
-    MAX_OUTPUT_CHARS: ClassVar[int] = 20_000
-    MAX_OUTPUT_LINES: ClassVar[int] = 1_000
+    MAX_OUTPUT_CHARS = 20_000
+    MAX_OUTPUT_LINES = 1_000
 
     def __init__(
         self,

@@ -111,7 +111,10 @@ class Agent:
         self._max_turns = max_turns
 
     async def run(self, prompt: str | Iterable[dict[str, Any]]) -> Answer:
-        """The model's answer; ``prompt`` is what the user says, or a history that ends with it."""
+        """The model's answer; ``prompt`` is what the user says, or a history that ends with it.
+
+        What the endpoint refuses is raised as the ``openai`` client says it.
+        """
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         if self._system and not any(message.get("role") == "system" for message in messages):
             messages.insert(0, {"role": "system", "content": self._system})
@@ -165,7 +168,8 @@ class Agent:
 
     async def _streamed(self, client: AsyncOpenAI, asked: dict[str, Any]) -> _Reply:
         reply = _Reply()
-        async with await client.chat.completions.create(**asked, stream=True) as stream:
+        asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        async with await client.chat.completions.create(**asked) as stream:
             async for chunk in stream:
                 reply.add_usage(chunk.usage)
                 for choice in chunk.choices[:1]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from overspill.core.events import Event, Listener
 from overspill.core.measure import encode
 from overspill.core.model import Bounded, Call
+from overspill.core.strategies.summarise import Summarise
+from overspill.summarise import summarised
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import in_own_thread, sentence_of
 from overspill.tools.streams import bounded_stream, is_stream, whole_stream
@@ -57,6 +59,7 @@ class Middleware:
         self._policy = policy
         self._store = store
         self._opened: Store | None = None
+        self._summarise: Summarise | None = None
         self._access = access
         self.skip = set(skip)
         self.should_truncate = should_truncate
@@ -95,7 +98,7 @@ class Middleware:
         elif self._policy is not None and not configured:
             policy = self._policy
         else:
-            policy = self._settle(tool, options or {}).policy(access=self._reach())
+            policy = self._with_summaries(self._settle(tool, options or {}).policy(access=self._reach()))
         return Bounder(policy, self._open_store(), on_event=self.listeners)
 
     async def apply(
@@ -138,7 +141,9 @@ class Middleware:
             return replace(given, content=parts).with_metadata(truncated=parts is not content)
         bounded = bounder.untouched(content, call)
         if bounded is None:
-            bounded = await in_own_thread(lambda: bounder.bound(content, call))
+            bounded = await summarised(
+                bounder, await in_own_thread(lambda: bounder.bound(content, call)), call, content
+            )
         keeps = not bounded.truncated and not bounded.redactions and not isinstance(content, Bounded)
         shown = content if keeps else bounded.text
         return replace(given, content=shown).with_metadata(**metadata_of(bounded))
@@ -194,6 +199,17 @@ class Middleware:
                 default = str(default_root(Path.cwd(), os.environ))
                 self._opened = self._settle("", place).store(default=default)
         return self._opened
+
+    def _with_summaries(self, policy: Policy) -> Policy:
+        """The strategy that the file's ``summarization`` describes, where a policy asks for one by name."""
+        settings = self._configuration.summarization
+        if settings is None or not isinstance(policy.strategy, Summarise):
+            return policy
+        if self._summarise is None:
+            from overspill.summarise import configured
+
+            self._summarise = configured(settings)
+        return replace(policy, strategy=self._summarise)
 
     def _without_a_store(self) -> Bounder:
         from overspill.bounder import Bounder

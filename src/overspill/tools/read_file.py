@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from overspill.core.measure import cut_before, readable
 from overspill.core.ports import Store
@@ -29,8 +29,8 @@ class ReadFile(Tool):
     """Reads a text file by pages of numbered lines. For a line too long for a page, `column` goes on inside it."""
 
     name = "read_file"
-    MAX_OUTPUT_CHARS: ClassVar[int] = 5_000
-    MAX_OUTPUT_LINES: ClassVar[int] = 200
+    MAX_OUTPUT_CHARS = 5_000
+    MAX_OUTPUT_LINES = 200
 
     def __init__(self, root: str | os.PathLike[str] = ".", *, store: Store | str | None = None) -> None:
         super().__init__(store=store)

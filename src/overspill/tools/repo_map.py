@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib import import_module
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.core.ports import Store
 from overspill.core.tokens import estimate_tokens
@@ -85,8 +85,8 @@ class RepoMap(Tool):
     """Maps a repository: its most used classes and functions with their lines, fitted into `max_tokens`."""
 
     name = "repo_map"
-    MAX_OUTPUT_CHARS: ClassVar[int] = 10_000
-    MAX_OUTPUT_LINES: ClassVar[int] = 1_000
+    MAX_OUTPUT_CHARS = 10_000
+    MAX_OUTPUT_LINES = 1_000
 
     def __init__(self, root: str | os.PathLike[str] = ".", *, store: Store | str | None = None) -> None:
         super().__init__(store=store)

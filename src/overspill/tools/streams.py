@@ -16,6 +16,7 @@ from overspill.core.model import UNITS, Bounded, Budget, Call
 from overspill.core.redact import redacted
 from overspill.errors import PolicyError
 from overspill.source import chunk_of
+from overspill.summarise import summarised
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import in_own_thread, sentence_of
 
@@ -48,6 +49,7 @@ async def bounded_stream(bounder: Bounder, output: Iterator[Any] | AsyncIterable
         fault = sentence_of(error)
     bounded = await in_own_thread(feeding.finish)
     if not fault:
+        bounded = await summarised(bounder, bounded, call, output)
         return ToolResult(content=bounded.text, metadata=metadata_of(bounded), tool=call.tool, call_id=call.id)
     text = with_sentence(bounder, bounded, fault)
     return ToolResult(
