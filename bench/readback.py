@@ -51,6 +51,7 @@ ORDER = (
     "outline",
     "outline line",
     "outline section",
+    "outline asked",
     "grep question",
 )
 
@@ -100,6 +101,14 @@ def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -
         last = f"{behind[0]}.{behind[1] - 1}" if len(behind) > 1 else str(max(first[0], behind[0] - 1))
         lines = ".".join(map(str, first)) + f"-{last}"
         yield "outline section", lambda lines=lines: read(store, handle, lines=lines, policy=policy)
+    yield "outline asked", lambda: outline(store, handle, question=question, policy=policy)
+    for part in bounded.parts:
+        if part.gap is not None:
+            lines = f"{part.gap.first_line}-{part.gap.last_line}"
+            yield (
+                "outline asked",
+                lambda lines=lines: outline(store, handle, lines=lines, question=question, policy=policy),
+            )
     words = {word for word in re.findall(r"[A-Za-z_][\w.-]{2,}", question) if not STOP.fullmatch(word)}
     for word in sorted(words):
         yield (

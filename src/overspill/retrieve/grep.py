@@ -17,7 +17,6 @@ from overspill.core.access import worded
 from overspill.core.measure import cut_after, cut_before
 from overspill.core.policy import Policy
 from overspill.core.ports import Store
-from overspill.errors import RequestError
 from overspill.retrieve.address import RangeLike, parse_range, whole_number
 from overspill.retrieve.answer import Answer, Found, Page, closing, default_policy, fitted, opening, within
 from overspill.retrieve.pattern import Pattern, compiled
@@ -61,6 +60,9 @@ def grep(
     """
     policy = policy or default_policy()
     with Source(store, handle) as source:
+        if beyond := source.beyond(lines):
+            text = within(opening("grep", source.handle, beyond), policy)
+            return Answer(text=text, handle=source.handle, exit_status=1)
         asked = _Asked(
             pattern,
             literal,
@@ -119,8 +121,6 @@ def _stretch(source: Source, lines: RangeLike) -> tuple[int, int, int]:
     if lines is None:
         return 0, source.size, source.lines
     first, last = parse_range("lines", lines)
-    if first.line > source.lines:
-        raise RequestError("lines", lines, f"the output has {source.lines} lines")
     start = source.line_start(first.line) + max(0, first.byte - 1)
     last_line = min(last.line, source.lines) if last else source.lines
     return start, source.line_start(last_line + 1), last_line
@@ -245,11 +245,8 @@ class _Answering:
         asked, tally = self._asked, self._tally
         total = tally.total
         if total:
-            return (
-                f"{self._amount()} match {self._named()}"
-                if not asked.invert
-                else f"{self._amount()} don't match {self._named()}"
-            )
+            verb = ("matches", "match") if not asked.invert else ("doesn't match", "don't match")
+            return f"{self._amount()} {verb[total != 1]} {self._named()}{self._stopped()}"
         where = f"{self._source.lines} lines" if self._source.lines != 1 else f"1 line of {self._source.size} bytes"
         if asked.start or asked.end < self._source.size:
             where = f"lines {self._source.line_at(asked.start)}-{asked.last_line}"
@@ -264,11 +261,12 @@ class _Answering:
         tally = self._tally
         first = self._source.line_at(tally.shown[0].start)
         last = self._source.line_at(tally.last)
-        kind = "lines without" if self._asked.invert else "match" if tally.total == 1 else "matches"
-        total = f"{'at least ' if tally.stopped >= 0 else ''}{tally.total} {kind}"
+        noun, joined = ("line", "without") if self._asked.invert else ("match", "for")
+        plural = "" if tally.total == 1 else "s" if self._asked.invert else "es"
+        total = f"{'at least ' if tally.stopped >= 0 else ''}{tally.total} {noun}{plural}"
         amount = total if shown == tally.total and tally.stopped < 0 else f"{shown} of {total}"
         place = f"line {first}" if first == last else f"lines {first}-{last}"
-        return f"{amount} {'of' if self._asked.invert else 'for'} {self._named()} in {place}{self._stopped()}"
+        return f"{amount} {joined} {self._named()} in {place}{self._stopped()}"
 
     def _named(self) -> str:
         text = " ".join(self._asked.pattern.split()) or self._asked.pattern
@@ -348,15 +346,17 @@ class _Answering:
                 first = max(line - context, before_line + 1 if before_line else 1)
                 rows += [(row, "-") for row in self._context(first, line, shown_to)]
             found = Found(line, hit.start - line_start + 1, hit.start, hit.end)
-            row = self._match_row(hit, line, line_start, reach)
-            if row.end > shown_to or not rows:
-                rows.append((row, ":"))
+            if hit.end > shown_to or hit.start >= shown_to or not self._is_long(hit):
+                rows.append((self._match_row(hit, line, line_start, reach, shown_to), ":"))
             if context:
                 stop = line + context + 1
                 if not last:
                     stop = min(stop, source.line_at(tally.shown[index + 1].start))
                 rows += [(row, "-") for row in self._context(line + 1, stop, -1)]
                 before_line = max(line, stop - 1)
+            if not rows:  # it stands in the window before
+                yield "", [], [found]
+                continue
             parted = context and index and rows[0][0].start > shown_to >= 0
             shown_to = max(shown_to, rows[-1][0].end)
             text = ("--\n" if parted else "") + "".join(row.shown(mark) for row, mark in rows)
@@ -373,8 +373,8 @@ class _Answering:
             row = Row(start, data[: end or len(data)], line, 0, bool(end) or start + len(data) >= source.size)
             yield row if end or row.ends_line else row.first_part(WINDOW_BYTES * 2)
 
-    def _match_row(self, hit: Hit, line: int, line_start: int, reach: int) -> Row:
-        """The line of a match, or the window around the match when the line is long."""
+    def _match_row(self, hit: Hit, line: int, line_start: int, reach: int, shown_to: int) -> Row:
+        """The line of a match, or the window around the match when the line is long: as much as wasn't shown before."""
         source = self._source
         long = hit.line_end - hit.line_start > LONG_LINE_BYTES
         if not long and reach == WINDOW_BYTES:
@@ -385,6 +385,8 @@ class _Answering:
         stop = min(hit.line_end, match_end + reach + around)
         data = source.read(base, stop - base)
         first = 0 if hit.start - reach <= line_start else cut_before(data, hit.start - reach - base)
+        if base + first < shown_to <= hit.start:
+            first = shown_to - base
         wanted = match_end + reach - base
         last = len(data) if wanted >= len(data) else cut_after(data, wanted)
         ends_line = base + last >= source.size or data[:last].endswith(b"\n")

@@ -16,7 +16,6 @@ from overspill.core.excerpt import Costs, Excerpt
 from overspill.core.model import UNITS, Budget, Span, Totals
 from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Store
-from overspill.errors import RequestError
 from overspill.retrieve.address import RangeLike, parse_range
 from overspill.retrieve.answer import Answer, Page, at_most, closing, default_policy, largest, opening, within
 from overspill.retrieve.rows import Row
@@ -54,6 +53,9 @@ def outline(
         if not source.size:
             words = opening("outline", source.handle, "the output is empty (0 bytes)")
             return Answer(text=within(words, policy), handle=source.handle)
+        if beyond := source.beyond(lines):
+            text = within(opening("outline", source.handle, beyond), policy)
+            return Answer(text=text, handle=source.handle, exit_status=1)
         answer = _Outlining(source, _stretch(source, lines), question, policy, max_tokens).answer()
     if session is not None:
         session.note(answer.handle, [(page.start, page.end) for page in answer.pages])
@@ -81,8 +83,6 @@ def _stretch(source: Source, lines: RangeLike) -> _Stretch:
         asked = parse_range("lines", lines)
         first = asked.first.line
         last = min(asked.last.line, source.lines) if asked.last else source.lines
-        if first > source.lines:
-            raise RequestError("lines", lines, f"the output has {source.lines} lines")
     start, end = source.line_start(first), source.line_start(last + 1)
     reached = last
     if end - start > MOST_BYTES:
@@ -213,7 +213,7 @@ class _Outlining:
 
     def _head(self, words: str) -> str:
         stretch, source = self._stretch, self._source
-        where = f"{source.lines} lines, {source.size} bytes"
+        where = f"{source.lines} line{'s' if source.lines != 1 else ''}, {source.size} bytes"
         if stretch.first_line > 1 or stretch.last_line < source.lines:
             where = f"lines {stretch.first_line}-{stretch.last_line} of {source.lines}"
         return opening("outline", source.handle, f"{where}; {words}" if words else where)

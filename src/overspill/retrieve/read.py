@@ -151,7 +151,7 @@ def _part(
 def _around(source: Source, around: int | str, context: int | str | None) -> _Part | str:
     place = parse_range("around", str(around) if isinstance(around, int | str) else around).first
     if place.line > source.lines:
-        return _beyond(source, place.line)
+        return source.beyond(place.line)
     start, end = source.line_start(place.line), source.line_end(source.line_start(place.line))
     if end - start > 2 * AROUND_BYTES and (place.byte or context is None):
         middle = min(start + max(place.byte, 1) - 1, end - 1)
@@ -165,7 +165,7 @@ def _around(source: Source, around: int | str, context: int | str | None) -> _Pa
 def _by_lines(source: Source, lines: str | int | tuple[int, int]) -> _Part | str:
     first, last = parse_range("lines", lines)
     if first.line > source.lines:
-        return _beyond(source, first.line)
+        return source.beyond(first.line)
     start = source.line_start(first.line)
     if first.byte:
         start = min(start + first.byte - 1, source.line_end(start))
@@ -184,7 +184,7 @@ def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: Ran
         line = 1
     number = None if line is None else whole_number("line", line)
     if number is not None and number > source.lines:
-        return _beyond(source, number)
+        return source.beyond(number)
     base = source.line_start(number) if number else 0
     stop = source.line_end(base) if number else source.size
     if unit == "chars":
@@ -199,10 +199,6 @@ def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: Ran
         what = f"line {number} has {length} {unit}" if number else f"the output has {length} {unit}"
         return f"{what}, line end included; {unit} {first.line} and on are beyond its end"
     return _Part(start, end, inside_line=number or 0)
-
-
-def _beyond(source: Source, line: int) -> str:
-    return f"there is no line {line}; the output has {source.lines} line{'s' if source.lines != 1 else ''}"
 
 
 class _Reading:

@@ -14,6 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from overspill.core.access import Rest
 from overspill.core.ports import Store
+from overspill.retrieve.address import RangeLike, parse_range
 
 SCAN_BYTES = 256 * 1024
 
@@ -100,6 +101,13 @@ class Source:
     def chunks(self, start: int, end: int, size: int = 1 << 20) -> Iterator[bytes]:
         for at in range(start, end, size):
             yield self._blob.read(at, min(size, end - at))
+
+    def beyond(self, lines: RangeLike) -> str:
+        """The sentence for a range that begins behind the last line; empty when it doesn't."""
+        line = 1 if lines is None else parse_range("lines", lines).first.line
+        if line <= max(self.lines, 1):
+            return ""
+        return f"there is no line {line}; the output has {self.lines} line{'s' if self.lines != 1 else ''}"
 
     def rest(self, first_line: int = 1, last_line: int = 0, column: int = 0) -> Rest:
         return Rest(self.handle, self.stored.path, first_line, last_line or self.lines, column)

@@ -1,7 +1,7 @@
 """Source code, documents and settings: their definitions, headings and sections, with line numbers.
 
-Python is parsed where the ``code`` extra is installed (tree-sitter); anything else is told by the
-beginnings of lines.
+Code is parsed where the ``code`` extra is installed (tree-sitter, one grammar to a language); anything else, and
+code of no known language, is told by the beginnings of lines.
 """
 
 from __future__ import annotations
@@ -9,20 +9,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from overspill.core.strategies.views import code as code_view
+from overspill.retrieve.shapes import grammars
 from overspill.retrieve.shapes.model import Landmark, Shape, Stretch
 
 MOST_PARSED_BYTES = 8 << 20
-_GRAMMARS = {
-    "python": (
-        "tree_sitter_python",
-        re.compile(r"\.pyi?\b"),
-        re.compile(rb"^(?:def |class |from \S+ import |import \S+$)", re.M),
-    ),
-}
-_DEFINITIONS = {"function_definition", "class_definition"}
 _HTML_HEADING = re.compile(rb"<h([1-6])\b[^>]*>(.{0,400}?)(?:</h\1|$)", re.IGNORECASE | re.DOTALL)
 _HTML_TERM = re.compile(rb"<dt\b[^>]*\bid=\"([^\"]{1,120})\"", re.IGNORECASE)
 _TAG = re.compile(rb"<[^<>]{0,2000}>")
@@ -59,34 +51,10 @@ def _parsed(stretch: Stretch) -> list[Landmark]:
     """The definitions by tree-sitter, when the language is known and its grammar installed."""
     if stretch.end - stretch.start > MOST_PARSED_BYTES:
         return []
-    sample = stretch.sample()
-    for module, name, look in _GRAMMARS.values():
-        if name.search(stretch.call.command) or len(look.findall(sample)) > 5:
-            try:
-                from importlib import import_module
-
-                from tree_sitter import Language, Parser
-
-                language = Language(import_module(module).language())
-            except ModuleNotFoundError:
-                return []
-            data = stretch.source.read(stretch.start, stretch.end - stretch.start)
-            root = Parser(language).parse(data).root_node
-            return list(_definitions(root, stretch.first_line, 1))
-    return []
-
-
-def _definitions(node: Any, first_line: int, level: int) -> Iterator[Landmark]:
-    pending = [(child, level) for child in reversed(node.children)]
-    while pending:
-        child, depth = pending.pop()
-        if child.type in _DEFINITIONS:
-            name = child.child_by_field_name("name")
-            if name is not None:
-                yield Landmark(first_line + child.start_point[0], name.text.decode("utf-8", "replace"), depth)
-            depth += 1
-        if depth <= 4:
-            pending += [(inner, depth) for inner in reversed(child.children)]
+    language = grammars.language_of(stretch.call.command, stretch.sample())
+    data = stretch.source.read(stretch.start, stretch.end - stretch.start) if language else b""
+    found = grammars.definitions(data, language) if language else []
+    return [Landmark(stretch.first_line + row, name, level) for row, name, level in found]
 
 
 def _by_lines(stretch: Stretch) -> Iterator[Landmark]:

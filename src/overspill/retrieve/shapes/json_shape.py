@@ -7,7 +7,7 @@ Fragments are taken as they come, so that a range of lines of a document has a s
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,71 +17,113 @@ MOST_BYTES = 24 << 20
 MOST_PATHS = 1_500
 MOST_VALUES = 64
 _TEXT_BYTES = 60
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{},:]|\n', re.DOTALL)
+_TOKEN = re.compile(
+    rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}\n]',
+    re.DOTALL,
+)
+"""A string that a colon follows is a key."""
 _RARE_SHARE = 0.1
 _MOST_DEPTH = 200
 _MARKED_DEPTH = 3
 _MOST_MARKS = 20_000
 _NAME_CHARS = 24
-_PLAIN_KEY = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)"')
+_PLAIN_KEY = re.compile(rb'"([A-Za-z_][A-Za-z0-9_]*)"')
+_KINDS = {b'"': "string", b"n": "null", b"t": "boolean", b"f": "boolean"}
+
+
+Place = tuple[int, int]
+"""A line, and the byte in it, from 1."""
 
 
 @dataclass(slots=True)
 class Path:
     """What stands at one path."""
 
+    name: str
     count: int = 0
-    types: Counter[str] = field(default_factory=Counter)
+    types: dict[str, int] = field(default_factory=dict)
     low: float | None = None
     high: float | None = None
-    low_at: str = ""
-    high_at: str = ""
-    values: Counter[str] | None = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-    lengths: list[int] = field(default_factory=lambda: [1 << 62, 0])
+    low_at: Place = (0, 0)
+    high_at: Place = (0, 0)
+    values: dict[bytes, int] | None = field(default_factory=dict)
+    """How often each stands here; None when there are too many."""
+    first: dict[bytes, Place] = field(default_factory=dict)
+    fewest: int = 1 << 62
+    most: int = 0
+    """Members of the containers that stand here."""
+    inner: dict[bytes, Path | None] = field(default_factory=dict)
+    """By key; what an array holds is under no key. None: one path too many."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A container that has not ended."""
+
+    path: Path | None
+    is_object: bool
+    key: bytes = b""
+    members: int = 0
 
 
 class _Walk:
-    def __init__(self, one_line: bool) -> None:  # noqa: FBT001
-        self.paths: dict[str, Path] = {}
-        self.stack: list[list[Any]] = []
-        """Of each open container: its path, is it an object, its number of members, the key at hand."""
-        self.one_line = one_line
+    def __init__(self) -> None:
+        self.root = Path("")
+        self.paths: list[Path] = []
+        self.stack: list[_Open] = []
+        self.deeper = 0
+        """Open containers that are nested too deep to be followed."""
         self.landmarks: list[list[Any]] = []
-        """Of each outer container: its line, name, level and byte."""
+        """Of each outer container: its line, name, level, byte, and whether its first value may name it."""
 
-    def here(self) -> str:
-        if not self.stack:
-            return ""
-        path, is_object, _, key = self.stack[-1]
-        return f"{path}.{key}" if is_object else f"{path}[]"
-
-    def value(self, kind: str, text: str, place: str) -> None:
-        self._member()
-        name = self.here()
-        path = self.paths.get(name)
-        if path is None:
-            if len(self.paths) >= MOST_PATHS:
-                return
-            path = self.paths[name] = Path()
-        path.count += 1
-        path.types[kind] += 1
+    def value(self, kind: str, token: bytes, place: Place) -> Path | None:
+        path = self._path()
         if self.landmarks and self.landmarks[-1][4] and kind in ("string", "number"):
-            self.landmarks[-1][1] += " " + text.strip('"')[:_NAME_CHARS]
+            self.landmarks[-1][1] += " " + token.decode("utf-8", "replace").strip('"')[:_NAME_CHARS]
             self.landmarks[-1][4] = False
-        if kind in ("object", "array"):
-            return
+        if path is None:
+            return None
+        path.count += 1
+        path.types[kind] = path.types.get(kind, 0) + 1
         if kind == "number":
-            self._measure(path, text, place)
-        if path.values is not None:
-            path.values[text] += 1
-            path.first.setdefault(text, place)
-            if len(path.values) > MOST_VALUES:
-                path.values, path.first = None, {}
+            self._measure(path, token, place)
+        if path.values is not None and token:
+            self._remember(path, path.values, token, place)
+        return path
 
-    def _measure(self, path: Path, text: str, place: str) -> None:
+    def _path(self) -> Path | None:
+        """Where the next value stands."""
+        if not self.stack:
+            outer, key = self.root, b""
+        else:
+            top = self.stack[-1]
+            top.members += 1
+            if top.path is None:
+                return None
+            outer, key = top.path, top.key
         try:
-            number = float(text)
+            return outer.inner[key]
+        except KeyError:
+            return self._new_path(outer, key)
+
+    def _new_path(self, outer: Path, key: bytes) -> Path | None:
+        if outer is self.root:
+            name = ""
+        elif self.stack[-1].is_object:
+            plain = _PLAIN_KEY.fullmatch(key)
+            name = f"{outer.name}.{(plain.group(1) if plain else _shortened(key).encode()).decode()}"
+        else:
+            name = f"{outer.name}[]"
+        made = Path(name) if len(self.paths) < MOST_PATHS else None
+        if made is not None:
+            self.paths.append(made)
+        if len(outer.inner) < MOST_PATHS:
+            outer.inner[key] = made
+        return made
+
+    def _measure(self, path: Path, token: bytes, place: Place) -> None:
+        try:
+            number = float(token)
         except ValueError:
             return
         if path.low is None or number < path.low:
@@ -89,43 +131,49 @@ class _Walk:
         if path.high is None or number > path.high:
             path.high, path.high_at = number, place
 
-    def _member(self) -> None:
-        if self.stack:
-            self.stack[-1][2] += 1
+    def _remember(self, path: Path, values: dict[bytes, int], token: bytes, place: Place) -> None:
+        if len(token) > _TEXT_BYTES:
+            token = token[: _TEXT_BYTES + 1]
+        if token in values:
+            values[token] += 1
+        elif len(values) < MOST_VALUES:
+            values[token] = 1
+            path.first[token] = place
+        else:
+            path.values, path.first = None, {}
 
-    def open(self, kind: str, place: str) -> None:
-        self.value(kind, "", place)
-        self._mark(place)
-        if len(self.stack) < _MOST_DEPTH:
-            self.stack.append([self.here(), kind == "object", 0, ""])
-
-    def _mark(self, place: str) -> None:
+    def open(self, kind: str, place: Place) -> None:
+        path = self.value(kind, b"", place)
         depth = len(self.stack)
         if 0 < depth <= _MARKED_DEPTH and len(self.landmarks) < _MOST_MARKS:
-            _, is_object, members, key = self.stack[-1]
-            line, _, byte = place.partition(".")
-            name = key if is_object else f"[{members - 1}]"
-            self.landmarks.append([int(line), name, depth, int(byte or 0), not is_object])
+            top = self.stack[-1]
+            name = _shortened(top.key).strip('"') if top.is_object else f"[{top.members - 1}]"
+            self.landmarks.append([place[0], name, depth, place[1], not top.is_object])
+        if depth < _MOST_DEPTH:
+            self.stack.append(_Open(path, kind == "object"))
+        else:
+            self.deeper += 1
 
     def close(self) -> None:
-        if not self.stack:
-            return
-        name, _, members, _ = self.stack.pop()
-        path = self.paths.get(name)
-        if path is not None:
-            path.lengths[0] = min(path.lengths[0], members)
-            path.lengths[1] = max(path.lengths[1], members)
+        if self.deeper:
+            self.deeper -= 1
+        elif self.stack:
+            ended = self.stack.pop()
+            if ended.path is not None:
+                ended.path.fewest = min(ended.path.fewest, ended.members)
+                ended.path.most = max(ended.path.most, ended.members)
 
 
 def json_shape(stretch: Stretch) -> Shape:
-    walk = _Walk(stretch.source.lines == 1)
+    one_line = stretch.source.lines == 1
+    walk = _Walk()
     covered = _read(stretch, walk)
-    lines = list(_described(walk.paths))
-    facts = {name or "$": _facts(path) for name, path in walk.paths.items()}
+    lines = list(_described(walk.paths, one_line=one_line))
+    facts = {path.name or "$": _facts(path, one_line=one_line) for path in walk.paths}
     headline = f"{len(walk.paths)}{'+' if len(walk.paths) >= MOST_PATHS else ''} paths"
     if covered < stretch.end - stretch.start:
         headline += f" in its first {covered} bytes"
-    marks = [Landmark(line, name, level, byte) for line, name, level, byte, _ in walk.landmarks]
+    marks = [Landmark(line, name, level, byte if one_line else 0) for line, name, level, byte, _ in walk.landmarks]
     return Shape("JSON", headline, lines, marks, facts)
 
 
@@ -134,89 +182,89 @@ def _read(stretch: Stretch, walk: _Walk) -> int:
     end = min(stretch.end, stretch.start + MOST_BYTES)
     line, line_start = stretch.first_line, stretch.start
     rest, at = b"", stretch.start
-    pending, place = "", ""
     for chunk in stretch.source.chunks(stretch.start, end):
         data = rest + chunk
         last = at + len(data) >= end
         stop = 0
         for found in _TOKEN.finditer(data):
-            token = found.group()
-            if found.end() == len(data) and not last and token not in b"[]{},:\n":
+            string, colon = found.groups()
+            token = string or found.group()
+            first = token[:1]
+            if found.end() == len(data) and not last and first not in b"[]{}\n":
                 break
             stop = found.end()
-            first = token[:1]
             if first == b"\n":
                 line, line_start = line + 1, at + stop
-                continue
-            if first in b",:":
-                if first == b":" and walk.stack and walk.stack[-1][1]:
-                    plain = _PLAIN_KEY.fullmatch(pending)
-                    walk.stack[-1][3] = plain.group(1) if plain else pending
-                    pending = ""
-                elif pending:
-                    walk.value("string", pending, place)
-                    pending = ""
-                continue
-            if pending and first in b"]}":
-                walk.value("string", pending, place)
-            pending = ""
-            place = f"{line}.{at + found.start() - line_start + 1}" if walk.one_line else str(line)
-            if first == b'"':
-                pending = token[:_TEXT_BYTES].decode("utf-8", "replace") + ("…" if len(token) > _TEXT_BYTES else "")
-            elif first in b"{[":
-                walk.open("object" if first == b"{" else "array", place)
-            elif first in b"}]":
+            elif first in b"]}":
                 walk.close()
+            elif colon is not None and walk.stack and walk.stack[-1].is_object:
+                walk.stack[-1].key = token
+                if b"\n" in colon:
+                    line, line_start = line + colon.count(b"\n"), at + found.start(2) + colon.rindex(b"\n") + 1
             else:
-                kind = "null" if first == b"n" else "boolean" if first in b"tf" else "number"
-                walk.value(kind, token.decode(), place)
+                place = (line, at + found.start() - line_start + 1)
+                if first in b"{[":
+                    walk.open("object" if first == b"{" else "array", place)
+                else:
+                    walk.value(_KINDS.get(first, "number"), token, place)
+                if colon is not None and b"\n" in colon:
+                    line, line_start = line + colon.count(b"\n"), at + found.start(2) + colon.rindex(b"\n") + 1
         rest = data[stop:] if len(data) - stop < 1 << 20 else b""
         at += len(data) - len(rest)
-    if pending:
-        walk.value("string", pending, place)
     return end - stretch.start
 
 
-def _described(paths: dict[str, Path]) -> list[str]:
+def _shortened(token: bytes) -> str:
+    return token[:_TEXT_BYTES].decode("utf-8", "replace") + ("…" if len(token) > _TEXT_BYTES else "")
+
+
+def _at(place: Place, *, one_line: bool) -> str:
+    return f"{place[0]}.{place[1]}" if one_line else str(place[0])
+
+
+def _described(paths: list[Path], *, one_line: bool) -> Iterator[str]:
     """Rare and extreme values first, then each path with what stands there."""
     telling, plain = [], []
-    for name, path in paths.items():
-        shown = name or "$"
+    for path in paths:
+        shown = path.name or "$"
         values = path.values
         if values is not None and path.count >= 5 and len(values) > 1:
-            usual, most = values.most_common(1)[0]
+            usual, most = max(values.items(), key=lambda entry: entry[1])
             rare = [(value, count) for value, count in values.items() if count <= max(1, _RARE_SHARE * path.count)]
             if rare and most >= 0.3 * path.count and len(rare) <= 20:
+                places = [_at(path.first[value], one_line=one_line) for value, _ in rare[:4]]
                 odd = ", ".join(
-                    f"{value} {f'×{count} ' if count > 1 else ''}at {path.first[value]}" for value, count in rare[:4]
+                    f"{_shortened(value)} {f'×{count} ' if count > 1 else ''}at {place}"
+                    for (value, count), place in zip(rare, places, strict=False)
                 )
-                telling.append((len(rare) / path.count, f"{shown}: {usual} ×{most}; rare: {odd}"))
+                telling.append((len(rare) / path.count, f"{shown}: {_shortened(usual)} ×{most}; rare: {odd}"))
                 continue
-        plain.append(f"{shown}: {_words(path)}")
+        plain.append(f"{shown}: {_words(path, one_line=one_line)}")
     telling.sort(key=lambda entry: entry[0])
-    return [line for _, line in telling] + plain
+    yield from (line for _, line in telling)
+    yield from plain
 
 
-def _words(path: Path) -> str:
-    kinds = "/".join(kind for kind, _ in path.types.most_common())
+def _words(path: Path, *, one_line: bool) -> str:
+    kinds = "/".join(sorted(path.types, key=lambda kind: -path.types[kind]))
     words = f"{kinds} ×{path.count}" if path.count > 1 else kinds
-    if path.lengths[1] or "array" in path.types or "object" in path.types:
-        low, high = path.lengths
-        if low <= high:
-            words += f" of {low}" if low == high else f" of {low}-{high}"
+    if path.fewest <= path.most:
+        words += f" of {path.most}" if path.fewest == path.most else f" of {path.fewest}-{path.most}"
     if path.low is not None and path.high is not None and path.low != path.high:
-        words += f", {path.low:g} (at {path.low_at}) to {path.high:g} (at {path.high_at})"
+        low, high = _at(path.low_at, one_line=one_line), _at(path.high_at, one_line=one_line)
+        words += f", {path.low:g} (at {low}) to {path.high:g} (at {high})"
     elif path.values and "object" not in path.types and "array" not in path.types and len(path.values) <= 5:
-        words += ": " + ", ".join(path.values)
+        words += ": " + ", ".join(map(_shortened, path.values))
     return words
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _facts(path: Path, *, one_line: bool) -> dict[str, Any]:
     return {
         "count": path.count,
-        "types": dict(path.types),
+        "types": path.types,
         "min": path.low,
         "max": path.high,
-        "values": None if path.values is None else dict(path.values),
-        "first": dict(path.first),
+        "values": None if path.values is None else {_shortened(value): n for value, n in path.values.items()},
+        "first": {_shortened(value): _at(place, one_line=one_line) for value, place in path.first.items()},
+        "lengths": (path.fewest, path.most) if path.fewest <= path.most else None,
     }
