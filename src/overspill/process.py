@@ -86,6 +86,7 @@ class Running:
         self._ended: int | None = None
         self._ended_at = 0.0
         self._own_group = own_group
+        self._started_by_it: list[int] = []
         self._by_terminal = False
         self.keys: int | None = None
         """A descriptor whose bytes are handed on by ``pass_keys``."""
@@ -105,8 +106,8 @@ class Running:
             os.close(pipe)
         self.pipes = {}
         signal.set_wakeup_fd(-1)
-        os.close(self._wake)
-        os.close(self._wake_end)
+        for end in (self._wake, self._wake_end):
+            os.close(end)
 
     def serve(
         self,
@@ -161,13 +162,13 @@ class Running:
             if self._watcher is None and self._ended is None and now - self._started >= WATCH_AFTER_SECONDS:
                 self._watch()
             if stop_at is not None and now >= stop_at and self._ended is None:
-                self._signal(signal.SIGKILL if timed_out else signal.SIGTERM)
+                self._stop(signal.SIGKILL if timed_out else signal.SIGTERM)
                 stop_at = None if timed_out else now + grace_seconds
                 timed_out = True
             if tick is not None:
                 tick(now - self._started)
         seconds = self._ended_at - self._started
-        lingering = {stream: pipe for pipe, stream in self.pipes.items()}
+        lingering, self.pipes = {stream: pipe for pipe, stream in self.pipes.items()}, {}
         return Ending(self._ended, seconds, timed_out=timed_out, by_terminal=self._by_terminal, lingering=lingering)
 
     def pass_keys(self) -> bool:
@@ -188,9 +189,14 @@ class Running:
             for end in set(ends.values()):
                 os.close(end)
 
-    def _stop_too(self) -> None:
-        """The shell above shall see a stopped job; whoever continues us continues the command."""
-        os.kill(os.getpid(), signal.SIGSTOP)
+    def _stop_too(self, number: int) -> None:
+        """The shell above shall see a job stopped by that signal; whoever continues us continues the command."""
+        ours = signal.getsignal(number) if number != signal.SIGSTOP else None
+        if ours is not None:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        if ours is not None:
+            signal.signal(number, ours)
         self._signal(signal.SIGCONT)
 
     def _open_pipes(self, *, merged: bool, closed: Sequence[int]) -> dict[int, int]:
@@ -259,21 +265,26 @@ class Running:
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
-                self._stop_too()
+                self._stop_too(os.WSTOPSIG(status))
             else:
                 self._ended, self._ended_at = os.waitstatus_to_exitcode(status), time.monotonic()
                 if self._watcher is not None:
                     self._watcher.end()
                     self._watcher = None
 
+    def _stop(self, number: int) -> None:
+        """For a time-out: what the command started goes with it, also where the group is not its own."""
+        if not self._own_group and not self._started_by_it:
+            from overspill.surroundings import descendants
+
+            self._started_by_it = descendants(self.pid)
+        self._signal(number)
+        for pid in self._started_by_it:
+            _send(os.kill, pid, number)
+
     def _signal(self, number: int) -> None:
-        if self._ended is not None:
-            return
-        try:
-            (os.killpg if self._own_group else os.kill)(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            # Gone this moment, or it runs as somebody else (sudo), who may not be told.
-            return
+        if self._ended is None:
+            _send(os.killpg if self._own_group else os.kill, self.pid, number)
 
 
 class Following:
@@ -323,6 +334,8 @@ def _spawn(
         settings["setpgroup"] = 0
     try:
         return os.posix_spawnp(words[0], words, environment, **settings)  # type: ignore[arg-type]
+    except ValueError:
+        raise cannot_start("''", FileNotFoundError(errno.ENOENT, "")) from None
     except OSError as error:
         if error.errno == errno.ENOEXEC:
             # A script without a `#!` line: shells run it themselves.
@@ -340,6 +353,14 @@ def cannot_start(word: str, error: OSError) -> CannotStart:
         where = "no such file" if "/" in word else "command not found; is it installed and on PATH?"
         return CannotStart(f"{word}: {where}", 127)
     return CannotStart(f"{word}: {error.strerror}", 126)
+
+
+def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:
+    try:
+        kill(to, number)
+    except (ProcessLookupError, PermissionError):
+        # Gone this moment, or it runs as somebody else (sudo), who may not be told.
+        return
 
 
 def _read(descriptor: int) -> bytes:

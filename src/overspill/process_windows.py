@@ -66,6 +66,9 @@ class RunningPortably:
             self._process.wait(), ended_at - self._started, timed_out=timed_out, by_terminal=False, lingering={}
         )
 
+    def close(self) -> None:
+        """Nothing to give back; the threads end with the pipes they read."""
+
     def _take_next(self, take: Callable[[int, bytes], None]) -> None:
         try:
             stream, data = self._come.get(timeout=TICK_SECONDS if self._open else LINGER_SECONDS)

@@ -23,6 +23,21 @@ def in_foreground() -> bool:
         os.close(terminal)
 
 
+def descendants(pid: int) -> list[int]:
+    """What a process started, and what those started, as far as can be known."""
+    from subprocess import run
+
+    try:
+        listed = run(("ps", "-A", "-o", "pid=", "-o", "ppid="), capture_output=True, check=False).stdout
+    except OSError:
+        return []
+    parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.splitlines())}
+    found = [pid]
+    for parent in found:
+        found += [child for child, of in parents.items() if of == parent]
+    return found[1:]
+
+
 def same_file(one: int, other: int) -> bool:
     """Do two descriptors lead to the same place? Not when either is closed."""
     try:

@@ -19,6 +19,8 @@ from overspill.process import Running, cannot_start
 
 _KEYS_BYTES = 4096
 _USUAL_SIZE = (24, 80)
+_OUTPUT_FLAGS = 1
+"""Where a terminal's state has them."""
 
 
 class RunningInTerminal(Running):
@@ -62,9 +64,9 @@ class RunningInTerminal(Running):
         self._give_back_keys()
         super().close()
 
-    def _stop_too(self) -> None:
+    def _stop_too(self, number: int) -> None:
         self._give_back_keys()
-        super()._stop_too()
+        super()._stop_too(number)
         self._take_keys()
 
     def _take_keys(self) -> None:
@@ -72,6 +74,10 @@ class RunningInTerminal(Running):
         if self._outer is not None:
             self._outer_state = termios.tcgetattr(self._outer)
             tty.setraw(self._outer, termios.TCSADRAIN)
+            # What is shown meanwhile, by --live or by the progress, still consists of lines.
+            state = termios.tcgetattr(self._outer)
+            state[_OUTPUT_FLAGS] |= self._outer_state[_OUTPUT_FLAGS]
+            termios.tcsetattr(self._outer, termios.TCSADRAIN, state)
 
     def _give_back_keys(self) -> None:
         if self._outer is not None and self._outer_state is not None:
@@ -89,7 +95,7 @@ class RunningInTerminal(Running):
 
 def _write_as_it_comes(slave: int) -> None:
     state = termios.tcgetattr(slave)
-    state[1] &= ~termios.OPOST
+    state[_OUTPUT_FLAGS] &= ~termios.OPOST
     termios.tcsetattr(slave, termios.TCSANOW, state)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from overspill.config import sources
+from overspill.config.settings import SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
 _BUILT_IN_SIZES = {"max_tokens": 2_000, "max_bytes": 9_000}
 _SIZES = ("max_tokens", "max_bytes", "max_lines", "max_chars")
+_ENOUGH = {"max_tokens": 1_000, "max_bytes": 1_000, "max_lines": 20, "max_chars": 1_000}
+"""A notice surely fits into so much; whether into less, the policy knows."""
 _SETTINGS = {**{unit: unit for unit in _SIZES}, "keep": "keep", "preset": "preset", "store": "store.place"}
 """The options that are settings."""
+_PLACE = next(setting for setting in SETTINGS if setting.name == "store.place")
 
 
 class Chosen:
@@ -39,11 +43,13 @@ class Chosen:
         self.skip = False
         self.redacts = False
         self._above: dict[str, int] = {unit: options[unit] for unit in _SIZES if unit in options} or _BUILT_IN_SIZES
-        if self._is_configured():
+        if self._is_configured() or self._is_doubtful():
+            # A mistake has to be known before a command runs whose output could then not be shown.
             settlement = self.settlement()
             self._above, self.skip, self.redacts = settlement.above, settlement.skip, bool(settlement.get("redact"))
             if not self.skip:
                 self.policy()
+                self.store()
 
     def surely_fits(self, held: Sequence[bytes]) -> bool:
         """Is so little held that it fits whatever it is? A token has a byte or more, a byte shows as three at most."""
@@ -130,6 +136,13 @@ class Chosen:
             {"config", "preset", "keep"} & self._options.keys()
             or sources.variables(os.environ)
             or sources.files(directory(), os.environ)
+        )
+
+    def _is_doubtful(self) -> bool:
+        """Could the policy or the store refuse what nothing but flags and the store's variables say?"""
+        places = [self._options.get("store", ""), *(os.environ.get(name, "") for name in _PLACE.variables)]
+        return any("://" in place for place in places) or any(
+            self._options.get(unit, enough) < enough for unit, enough in _ENOUGH.items()
         )
 
 

@@ -33,7 +33,8 @@ class Progress:
         if seconds < _QUIET_SECONDS:
             return
         width = shutil.get_terminal_size().columns
-        text = f"{self._counted.lines:,} lines · {readable_size(self._counted.bytes)} · {seconds:.0f} s"[: width - 1]
+        lines = f"{self._counted.lines:,} line{'' if self._counted.lines == 1 else 's'}"
+        text = f"{lines} · {readable_size(self._counted.bytes)} · {seconds:.0f} s"[: width - 1]
         if text != self._shown:
             self._shown = text
             write_all(2, f"\r\033[K{self._dim}{text}{self._plain}".encode())

@@ -46,14 +46,17 @@ def run(options: dict[str, Any]) -> int:
         write_all(2, f"overspill: {fault}\n".encode())
         return fault.status
     live = Live(output, _progress(output, options))
-    ending = running.serve(
-        output.take,
-        timeout_seconds=options.get("timeout"),
-        grace_seconds=options.get("grace", _GRACE_SECONDS),
-        readers=[stream for stream in (1, 2) if stream not in closed and _is_pipe(stream)],
-        tick=live,
-    )
-    live.close()
+    try:
+        ending = running.serve(
+            output.take,
+            timeout_seconds=options.get("timeout"),
+            grace_seconds=options.get("grace", _GRACE_SECONDS),
+            readers=[stream for stream in (1, 2) if stream not in closed and _is_pipe(stream)],
+            tick=live,
+        )
+    finally:
+        live.close()
+        running.close()
     output.finish(ending)
     if ending.lingering:
         _leave_behind(ending, output)
