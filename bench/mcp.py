@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +18,6 @@ from typing import Any
 
 from overspill.mcp.doctor import Probe
 
-VERSION = "2026.8.31"
 STARTS = 7
 CALLS = 1_000
 STREAMED = 40
@@ -55,15 +52,12 @@ def interposed(command: list[str], *options: str) -> list[str]:
     return [sys.executable, "-c", _MAIN, *options, "--", *command]
 
 
-def node_server(name: str) -> list[str] | None:
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "overspill-tests" / f"mcp-{VERSION}"
-    script = cache / "node_modules" / ".bin" / f"mcp-server-{name}"
-    if not script.exists() and shutil.which("npm"):
-        cache.mkdir(parents=True, exist_ok=True)
-        package = f"@modelcontextprotocol/server-{name}@{VERSION}"
-        words = [str(shutil.which("npm")), "install", "--no-audit", "--no-fund", "--prefix", str(cache), package]
-        subprocess.run(words, capture_output=True, check=False)
-    return ["node", str(script.resolve())] if script.exists() else None
+def node_server(name: str) -> list[str]:
+    """As the tests have them: pinned, installed once."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "mcp"))
+    from mcp_wiring import node_server as installed
+
+    return installed(name)
 
 
 def begin(command: list[str]) -> float:
@@ -125,11 +119,7 @@ def main() -> None:
             ("filesystem", [place], "read_text_file", {"path": str(small)}),
         ]
         for name, words, tool, arguments in known:
-            command = node_server(name)
-            if command is None:
-                print(f"{name}: npm and node are needed")
-                continue
-            report(f"server-{name}", [*command, *words], tool, arguments)
+            report(f"server-{name}", [*node_server(name), *words], tool, arguments)
         writer = [sys.executable, "-c", _WRITER]
         print("a stream of 1 MB results, MB/s        directly   overspill")
         for title, kind, options in (
