@@ -178,11 +178,11 @@ def test_every_listed_place_is_where_it_says(text: str, command: str, starts: tu
 
 
 def test_definitions_are_told_with_and_without_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    from overspill.retrieve.shapes import documents
+    from overspill.retrieve.shapes import grammars
 
     store, handle = keep(PYTHON.encode(), command="cat thing.py")
     parsed = outline(store, handle).facts
-    monkeypatch.setattr(documents, "_GRAMMARS", {})
+    monkeypatch.setattr(grammars, "_parser", lambda *_: None)
     by_lines = outline(store, handle).facts
     assert isinstance(parsed, dict)
     assert isinstance(by_lines, dict)

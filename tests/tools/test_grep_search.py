@@ -36,7 +36,8 @@ def write(root: Path, name: str, content: str | bytes) -> None:
 
 
 PATTERNS = [
-    "needle", "needle$", "^needle", r"\bneedle\b", r"\w+", r"\d{2,}", r"[^a-z\d]+$", r"x.y", r"(?i)NEEDLE", "é+", r"\s$",
+    "needle", "needle$", "^needle", r"\bneedle\b", r"\w+", r"\d{2,}", r"[^a-z\d]+$", r"x.y", r"(?i)NEEDLE", "é+",
+    r"\s$",
     r"[[:upper:]]", r"a|b|ccc", r"\Aneedle", r"needle\z", r"\Bq", r"[]x]", r"[[]", r"[a&&b]", r"\<", r"[\w-]+@", "^$",
     r"\x41", r"\pN", r"(?P<n>ne)(e)", r"(?-m:^a)", r"{", r"a{,2}", r"(?s)a.b", r"[^\W]", r"\Qa.b\E", "foo[^x]",
 ]  # fmt: skip

@@ -14,14 +14,16 @@ import sysconfig
 from pathlib import Path
 
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
-_WORDS = {"b": r"(?-u:\b)", "B": r"(?-u:\B)", "A": "^", "z": "$", "<": "<", ">": ">"}
+_END = r"\r?$"
+"""Not its own ``--crlf``: that takes the carriage returns inside a line out of every class as well."""
+_WORDS = {"b": r"(?-u:\b)", "B": r"(?-u:\B)", "A": "^", "z": f"(?:{_END})", "<": "<", ">": ">"}
 _SAME = re.compile(r"[pP](?:\{\^?\w+\}|\w)|x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]+\}|[nrtfva]|[^\w]")
 """Escapes that both read alike."""
 _GROUP = re.compile(r"\((?!\?)|\(\?(?:i?:|i\)|P?<\w+>)")
 _NAMED_CLASS = re.compile(r"\[:\^?\w+:\]")
 _CLASS_START = re.compile(r"\[\^?\]?")
 _FLAGS = (
-    *("--no-config", "--files-with-matches", "--null", "--color=never", "--no-messages", "--text", "--crlf"),
+    *("--no-config", "--files-with-matches", "--null", "--color=never", "--no-messages", "--text"),
     *("--encoding=none", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-parent"),
     *("--no-ignore-dot", "--glob=!.git/", "--glob=!.hg/", "--glob=!.svn/", "--glob=!.jj/"),
 )
@@ -88,7 +90,7 @@ def _token(pattern: str, at: int, *, in_class: bool) -> tuple[int, str] | None:
         return (group.end(), group[0]) if group else None
     if char == "{" and pattern[at + 1 : at + 2] == ",":
         return None
-    return at + 1, "[^\n]" if char == "." else char
+    return at + 1, {".": r"[^\n]", "$": f"(?:{_END})"}.get(char, char)
 
 
 def _word(letter: str, *, in_class: bool) -> str | None:

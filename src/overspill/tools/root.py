@@ -8,6 +8,7 @@ and pass over version control's own directories; links are never followed.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from overspill.errors import MissingExtra, RequestError
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_NO_PATTERN = (ValueError, re.error)
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj"})
 _LOOKED_AT_BYTES = 8_192
 _MOST_IGNORE_BYTES = 1 << 20
@@ -210,7 +212,7 @@ class Walk:
             raise MissingExtra("reading .gitignore", "tools") from None
         try:
             return GitIgnoreSpec.from_lines(lines)
-        except ValueError:  # git passes over a line that is no pattern
+        except _NO_PATTERN:  # git passes over a line that is no pattern
             return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
 
 
@@ -232,7 +234,7 @@ def _is_pattern(line: str) -> bool:
 
     try:
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
+    except _NO_PATTERN:
         return False
     return True
 
