@@ -100,3 +100,7 @@ def test_a_small_output_loads_next_to_nothing(words: tuple[str, ...]) -> None:
     ours = {name for name in more if name.partition(".")[0] == "overspill"}
     assert not {name for name in ours if name.startswith(("overspill.core", "overspill.store", "overspill.bounder"))}
     assert more - ours <= {"select", "fcntl", "__future__", "errno", "_sitebuiltins"}
+
+
+def test_an_empty_exit_status_is_one_that_is_not_known() -> None:
+    assert parsed("bound", ["--exit-status", "", "--command", "make"]) == {"command": "make", "words": ()}

@@ -46,7 +46,7 @@ POLICY = (
 BOUND = (
     *POLICY,
     Option("--command", "text", "The command that made the output; its own settings apply.", metavar="COMMAND"),
-    Option("--exit-status", "status", "The exit status of the command that made the output.", metavar="N"),
+    Option("--exit-status", "status", "The exit status of the command that made the output; empty: not known.", metavar="N"),
 )
 RUN = (
     *POLICY,
@@ -88,9 +88,11 @@ def parsed(command: str, words: Sequence[str]) -> dict[str, Any] | None:
             text = words[at]
             at += 1
         try:
-            values[option.name] = value_of(option.kind, text)
+            value = value_of(option.kind, text)
         except ValueError:
             return None
+        if value is not None:
+            values[option.name] = value
     rest = tuple(words[at:])
     if (command == "bound" and rest) or (command == "run" and bool(rest) == ("shell_command" in values)):
         return None
@@ -105,6 +107,8 @@ def value_of(kind: str, text: str) -> Any:
             raise ValueError("a whole number, 1 or more")
         return int(text)
     if kind == "status":
+        if not text:
+            return None  # a caller that fills in a template may not know it
         if not text.isascii() or not text.removeprefix("-").isdecimal():
             raise ValueError("a whole number")
         return int(text)

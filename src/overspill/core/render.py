@@ -65,6 +65,9 @@ class _Draft:
         header_size = self._measure.size(self._header(selection, self._cut.totals.lines, _WORST_GAP), self._budget)
         room: Budget | None = _less(self._budget, header_size)
         best: Bounded | None = None
+        fitted: Budget | None = None
+        too_much: Budget | None = None
+        misses = 0
         for turn in range(2 * _ROUNDS):
             if room is None or (best is not None and turn >= _ROUNDS):
                 break
@@ -75,13 +78,19 @@ class _Draft:
                 break
             bounded, size = self._build(selection, spans)
             if within(size, self._budget):
-                if best is None or bounded.kept_bytes > best.kept_bytes:
-                    best = bounded
-                if self._free_share(size) < _SLACK or bounded.kept_bytes != best.kept_bytes:
+                better = best is None or bounded.kept_bytes > best.kept_bytes
+                if better:
+                    best, fitted = bounded, room
+                if not better or self._free_share(size) < _SLACK:
                     break
-            corrected = self._corrected(room, size)
-            # where the marks cost far more than planned, what a form is made of must still win over plain ends
-            room = _halved(room) if best is None and (corrected is None or turn >= _ROUNDS - 1) else corrected
+            else:
+                too_much, misses = room, misses + 1
+            room = self._corrected(room, size, 1 << max(0, misses - 1))
+            if fitted and too_much:
+                room = _halfway(fitted, too_much)
+            elif room is None and best is None:
+                # where the marks cost far more than planned, what a form is made of must still win over plain ends
+                room = _halved(too_much) if too_much else None
         return best
 
     def least(self) -> Bounded:
@@ -161,13 +170,16 @@ class _Draft:
     def _free_share(self, size: Size) -> float:
         return min(1 - used / bound for used, bound in zip(size, self._budget.bounds, strict=True) if bound)
 
-    def _corrected(self, room: Budget, size: Size) -> Budget | None:
-        """The room, changed by what the text was over or under the budget."""
+    def _corrected(self, room: Budget, size: Size, times: int) -> Budget | None:
+        """The room, changed by what the text was under the budget, or by ``times`` as much as it was over.
+
+        What is over may stay over: with less room other spans fit, and other marks are called for.
+        """
         changed: dict[str, int] = {}
         for unit, used, bound, before in zip(UNITS, size, self._budget.bounds, room.bounds, strict=True):
             if bound and before:
                 free = bound - used
-                changed[f"max_{unit}"] = before + (free if free < 0 else free * 4 // 5)
+                changed[f"max_{unit}"] = before + (free * times if free < 0 else free * 4 // 5)
         return Budget(**changed) if min(changed.values()) > 0 else None
 
 
@@ -205,6 +217,12 @@ def _less(budget: Budget, size: Size) -> Budget | None:
     """What a budget leaves beside something of that size."""
     left = {f"max_{unit}": bound - used for unit, used, bound in zip(UNITS, size, budget.bounds, strict=True) if bound}
     return Budget(**left) if min(left.values()) > 0 else None
+
+
+def _halfway(less: Budget, more: Budget) -> Budget:
+    return Budget(
+        **{f"max_{unit}": (a + b) // 2 for unit, a, b in zip(UNITS, less.bounds, more.bounds, strict=True) if a and b}
+    )
 
 
 def _halved(budget: Budget) -> Budget | None:
