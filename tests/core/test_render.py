@@ -21,7 +21,7 @@ TABLE = "id,name,amount,when\n" + "".join(
 
 @pytest.mark.parametrize("source", [HITS, TABLE], ids=["search hits", "table"])
 def test_most_of_the_budget_is_used_whatever_the_marks_cost(source: str) -> None:
-    for max_tokens in range(500, 4_001, 250):
+    for max_tokens in (500, 1_250, 2_000, 2_500, 3_500):
         policy = Policy(budget=Budget(max_tokens=max_tokens))
         capture = Capture(policy, Call())
         capture.feed(source.encode())

@@ -46,7 +46,9 @@ POLICY = (
 BOUND = (
     *POLICY,
     Option("--command", "text", "The command that made the output; its own settings apply.", metavar="COMMAND"),
-    Option("--exit-status", "status", "The exit status of the command that made the output; empty: not known.", metavar="N"),
+    Option(
+        "--exit-status", "status", "The exit status of the command that made the output; empty: not known.", metavar="N"
+    ),
 )
 RUN = (
     *POLICY,
