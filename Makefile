@@ -37,6 +37,7 @@ bench: $(VENV)/developing ## Print the figures, as ratios measured side by side
 
 docs: $(VENV)/developing ## Write the pages that follow from the code
 	$(BIN)/python tools/cli_reference.py
+	$(BIN)/python tools/five_systems.py
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,14 +8,15 @@ complete raw response in the store as JSON.  Whatever comes in: nothing is raise
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.access import SubAgent
 from overspill.core.measure import encode, readable
 from overspill.core.model import Bounded, Call
 from overspill.core.redact import redacted
-from overspill.source import plain
+from overspill.source import plain, said
 
 if TYPE_CHECKING:
     from overspill.bounder import Bounder
@@ -24,14 +25,18 @@ if TYPE_CHECKING:
 KEYS = ("status", "data", "text", "stats", "context", "error")
 SIDE_BYTES = 8_192
 """``stats``, ``context`` and ``error`` stay as they are up to this size of each."""
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = None, call: Call | None = None) -> Any:
     """The response, bounded; a mapping, or the JSON text of one, gives one, anything else is taken as its data.
 
-    Without a bounder, by the ``unified`` preset: 2,000 lines or 51,200 bytes of the raw JSON.
+    Without a bounder, by the ``unified`` preset: 2,000 lines or 51,200 bytes of the raw JSON.  What comes piece by
+    piece, as a whole or as ``data``, becomes a list, and an error as well when it breaks off.
     """
     envelope = _envelope(response)
+    if isinstance(envelope.get("data"), Iterator):
+        response = envelope = _gathered(envelope)
     if _skips(envelope):
         return response
     bounder = bounder or _unified()
@@ -54,16 +59,18 @@ def envelope_text(response: Any, *, tool: str = "", bounder: Bounder | None = No
 
 
 def raw_json(value: Any) -> str:
-    """Valid JSON of anything, a member to a line: what JSON can't say is said as text."""
+    """Valid JSON and valid Unicode of anything, a member to a line: what JSON can't say is said as text."""
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     except Exception:  # what a value's own methods raise is no concern of the caller's
-        return json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+        text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    return _HALF_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _cut(envelope: Mapping[str, Any], bounded: Bounded, policy: Policy) -> dict[str, Any]:
+    status = envelope.get("status")
     cut: dict[str, Any] = {
-        "status": "error" if envelope.get("status") == "error" else "partial",
+        "status": "error" if isinstance(status, str) and status == "error" else "partial",
         "data": {"truncated": True, "truncation": _account(bounded, policy), "preview": _preview(bounded)},
         "text": _sentence(bounded, policy),
     }
@@ -132,10 +139,10 @@ def _without_secrets(value: Any, policy: Policy) -> Any:
 
 def _small(value: Any) -> Any:
     """The value, or what can be said of it when it is itself too much."""
-    value = plain(value)
-    raw = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    text = readable(encode(json.dumps(plain(value), ensure_ascii=False)))
+    raw = text.encode()
     if len(raw) <= SIDE_BYTES:
-        return value
+        return json.loads(text)
     start = readable(raw[: SIDE_BYTES // 4])
     return {"truncated": True, "original_bytes": len(raw), "preview": start}
 
@@ -147,14 +154,32 @@ def _envelope(response: Any) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             parsed = None
         response = parsed if isinstance(parsed, dict) and parsed.keys() & set(KEYS) else response
-    if isinstance(response, Mapping) and response.keys() & set(KEYS):
-        return response
+    try:
+        if isinstance(response, Mapping) and response.keys() & set(KEYS):
+            return dict(response)
+    except Exception:  # a mapping whose own methods raise is data like any other
+        pass
     return {"status": "success", "data": response, "text": ""}
+
+
+def _gathered(envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """With a list where pieces came; what broke off is an error that keeps what had come."""
+    items: list[Any] = []
+    try:
+        for item in envelope["data"]:
+            items.append(item)  # noqa: PERF402 - what came before it broke off is kept
+    except Exception as error:
+        fault = {"message": f"{type(error).__name__}: {said(error)}"}
+        return {**envelope, "status": "error", "data": items, "error": fault}
+    return {**envelope, "data": items}
 
 
 def _skips(envelope: Mapping[str, Any]) -> bool:
     context = envelope.get("context")
-    return isinstance(context, Mapping) and context.get("truncation_skip") is True
+    try:
+        return isinstance(context, Mapping) and context.get("truncation_skip") is True
+    except Exception:
+        return False
 
 
 def _unified() -> Bounder:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from five.texts import bounder
-from overspill import LocalStore, SubAgent
+from overspill import LocalStore, MemoryStore, SubAgent
 from overspill.api import preset
 from overspill.config import load
 from overspill.core.model import Call
@@ -131,7 +134,7 @@ def deep() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "response",
     [
         circle(),
         deep(),
@@ -147,8 +150,8 @@ def deep() -> dict[str, Any]:
     ],
     ids=["circle", "deep", "no-status", "nan", "raises", "set", "list", "text", "bytes", "json-text", "large-stats"],
 )
-def test_b3_whatever_comes_in_valid_json_comes_out(given: Any) -> None:
-    cut = bound_envelope(given, tool="odd", bounder=bounder("unified"))
+def test_b3_whatever_comes_in_valid_json_comes_out(response: Any) -> None:
+    cut = bound_envelope(response, tool="odd", bounder=bounder("unified"))
     text = json.dumps(cut, allow_nan=False, ensure_ascii=False)
     assert json.loads(text) == cut
     text.encode()
@@ -156,6 +159,95 @@ def test_b3_whatever_comes_in_valid_json_comes_out(given: Any) -> None:
     assert cut["data"]["truncation"]["kept_bytes"] <= 51_200
     assert len(cut["data"]["preview"]) <= 60_000
     assert cut["data"]["preview"]
+
+
+class Steals(dict[str, Any]):
+    def keys(self) -> Any:
+        raise RuntimeError("no keys")
+
+
+def pieces(count: int, *, breaks: str = "") -> Iterator[dict[str, int]]:
+    for number in range(count):
+        yield {"item": number}
+    if breaks:
+        raise OSError(breaks)
+
+
+def test_b3_what_comes_piece_by_piece_becomes_a_list() -> None:
+    bounds = bounder("unified")
+    assert bound_envelope({"status": "success", "data": pieces(2)}, bounder=bounds)["data"] == [
+        {"item": 0},
+        {"item": 1},
+    ]
+    cut = bound_envelope(pieces(9_000), bounder=bounds)
+    assert cut["status"] == "partial"
+    assert cut["data"]["preview"].startswith('{\n  "status": "success",\n  "data": [\n    {\n      "item": 0')
+    broken = bound_envelope(pieces(9_000, breaks="the pipe broke"), bounder=bounds)
+    assert (broken["status"], broken["error"]) == ("error", {"message": "OSError: the pipe broke"})
+    assert broken["data"]["truncation"]["original_lines"] > 27_000
+
+
+def test_b3_half_characters_make_no_broken_text() -> None:
+    store = MemoryStore()
+    given = {"status": "success", "data": "\ud800" * 60_000, "stats": {"name": "\udfff"}}
+    cut = bound_envelope(given, bounder=preset("unified", store=store))
+    json.dumps(cut, ensure_ascii=False).encode()
+    kept = store.open(cut["data"]["truncation"]["full_output_path"])
+    assert json.loads(kept.read(0, kept.size).decode()) == given
+    envelope_text({"status": "success", "data": "\ud800"}, bounder=bounder("unified")).encode()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.binary(max_size=20)
+    | st.builds(Odd) | st.text(st.characters(categories=["Cs"]), max_size=3) | st.just({1, 2}),
+    lambda inner: st.lists(inner, max_size=6)
+    | st.dictionaries(st.text(max_size=5) | st.integers() | st.none(), inner, max_size=5)
+    | st.builds(Steals, st.just({"status": "error"}))
+    | st.builds(iter, st.lists(inner, max_size=3)),
+    max_leaves=25,
+)  # fmt: skip
+ENVELOPES = st.fixed_dictionaries(
+    {"data": ANYTHING},
+    optional={
+        "status": st.sampled_from(["success", "error", "partial"]) | ANYTHING,
+        "text": st.text() | ANYTHING,
+        "stats": ANYTHING,
+        "context": ANYTHING | st.dictionaries(st.just("truncation_skip"), st.booleans() | st.text()),
+        "error": ANYTHING,
+        "more": ANYTHING,
+    },
+)
+
+
+@settings(max_examples=60)
+@given(ENVELOPES | ANYTHING, st.integers(1, 12), st.integers(1, 300), st.sampled_from(["head", "tail"]))
+def test_b3_any_envelope_comes_out_valid_and_accounted_for(
+    given: Any, max_lines: int, max_bytes: int, keep: str
+) -> None:
+    streams = isinstance(given, dict) and isinstance(given.get("data"), Iterator)
+    store = MemoryStore()
+    bounds = preset("unified", store=store, keep=keep, max_lines=max_lines, max_bytes=max_bytes)
+    cut = bound_envelope(given, tool="any", bounder=bounds)
+    if cut is given or not (
+        isinstance(cut, dict) and isinstance(cut.get("data"), dict) and "truncation" in cut["data"]
+    ):
+        assert cut is given or streams or isinstance(given, Iterator)
+        return
+    json.dumps(cut, ensure_ascii=False, allow_nan=False).encode()
+    assert cut.keys() <= {"status", "data", "text", "stats", "context", "error"}
+    is_error = isinstance(given, dict) and not isinstance(given, Steals) and given.get("status") == "error"
+    assert cut["status"] == ("error" if is_error else "partial")
+    account = cut["data"]["truncation"]
+    kept = store.open(account["full_output_path"])
+    raw = kept.read(0, kept.size).decode()
+    json.loads(raw)
+    assert (account["original_bytes"], account["original_lines"]) == (len(raw.encode()), raw.count("\n") + 1)
+    assert account["direction"] == keep
+    preview = cut["data"]["preview"]
+    if account["kept_bytes"] == len(preview.encode()):
+        assert raw.startswith(preview) if keep == "head" else raw.endswith(preview)
+    else:  # no whole line fits: both ends, with words between
+        assert account["kept_lines"] <= 2
 
 
 def test_b4_truncation_skip_lets_the_output_through_whole() -> None:

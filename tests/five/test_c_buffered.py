@@ -132,6 +132,44 @@ def test_c4_people_see_a_line_or_a_panel_with_path_sizes_and_a_strip(tmp_path: P
     assert bounded.handle in plain.file.getvalue()
 
 
+def test_c4_where_only_ascii_can_be_shown() -> None:
+    screen = io.TextIOWrapper(io.BytesIO(), "ascii")
+    Console(file=screen, width=60, force_terminal=True, color_system=None).print(
+        bounder("buffered").bound("x" * 50_000)
+    )
+    screen.flush()
+    assert isinstance(screen.buffer, io.BytesIO)
+    seen = screen.buffer.getvalue().decode("ascii")
+    assert "#...." in seen
+    assert "1 line, 50,000 bytes" in seen
+
+
+def test_c4_what_an_error_says_can_not_steer_the_terminal() -> None:
+    class Steering:
+        def spill(self, call: Call) -> None:
+            raise OSError("\x1b[2Jgone\x07")
+
+    bounded = Bounder(bounder("buffered").policy, Steering()).bound("x" * 50_000)  # type: ignore[arg-type]
+    console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    console.print(bounded)
+    assert isinstance(console.file, io.StringIO)
+    assert "\x1b[2J" not in console.file.getvalue()
+    assert "\x07" not in console.file.getvalue()
+
+
+def test_c4_a_small_output_with_secrets_is_not_said_to_be_whole() -> None:
+    from overspill.core.redact import BUILT_IN
+
+    bounded = Bounder(Policy(redact=BUILT_IN), MemoryStore()).bound(
+        "AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMIK7MDENGbPxRfiCY" * 2
+    )
+    assert bounded.redactions
+    console = Console(file=io.StringIO(), width=90)
+    console.print(bounded)
+    assert isinstance(console.file, io.StringIO)
+    assert "shown whole but for 1 secret" in console.file.getvalue()
+
+
 def test_c5_without_permission_or_room_a_plain_cut_and_no_exception(tmp_path: Path) -> None:
     place = tmp_path / "a file"
     place.write_text("not a directory")

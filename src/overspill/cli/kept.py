@@ -60,7 +60,8 @@ def policy(sizes: dict[str, int | None]) -> Policy:
     """The bound of an answer: as configured, or as these flags say."""
     from overspill.core.access import Shell
 
-    return replace(settlement(**sizes).policy(access=Shell()), limit=None)
+    told = click.get_current_context().params.get("store") or ""
+    return replace(settlement(**sizes).policy(access=Shell(store=told)), limit=None)
 
 
 def taken_sizes(values: dict[str, Any]) -> dict[str, int | None]:

@@ -75,7 +75,7 @@ class Chosen:
     def policy(self) -> Policy:
         from overspill.core.access import Shell
 
-        return self.settlement().policy(access=Shell())
+        return self.settlement().policy(access=Shell(store=self._told_place()))
 
     def call(self, *, exit_status: int | None = None) -> Call:
         from overspill.core.model import Call
@@ -131,6 +131,17 @@ class Chosen:
                     shown_bytes=len(bounded.text.encode("utf-8", "replace")),
                 )
 
+    def _told_place(self) -> str:
+        """The store's place where a read-back command has to be told it; empty where it looks there by itself."""
+        if self.settlement().get("store.place") is None:
+            return ""
+        from overspill.config import load
+
+        place = place_of(self.settlement())
+        if place == place_of(load(directory(), os.environ).settle()):
+            return ""
+        return place if "://" in place else os.path.abspath(place)
+
     def _is_configured(self) -> bool:
         return bool(
             {"config", "preset", "keep"} & self._options.keys()
@@ -148,11 +159,19 @@ class Chosen:
 
 def store_of(settlement: Settlement) -> Store:
     """The store in force, by default the one around the working directory."""
+    return settlement.store(default=_default_place())
+
+
+def place_of(settlement: Settlement) -> str:
+    return settlement.place(default=_default_place())
+
+
+def _default_place() -> str:
     from pathlib import Path
 
     from overspill.store import default_root
 
-    return settlement.store(default=str(default_root(Path(directory()), os.environ)))
+    return str(default_root(Path(directory()), os.environ))
 
 
 def directory() -> str:

@@ -150,13 +150,16 @@ class Settlement:
         """The store in force; ``default`` is where it lies when nobody said, ``own`` what is no setting (a clock)."""
         from overspill.store import open_store
 
-        place = placed(self.get("store.place") or default, default=default)
         settings = {
             name.removeprefix("store."): settled.value
             for name, settled in self.settled.items()
             if name.startswith("store.") and name != "store.place" and settled.origin != "built-in"
         }
-        return open_store(os.path.expanduser(place), **settings, **own)
+        return open_store(self.place(default=default), **settings, **own)
+
+    def place(self, *, default: str) -> str:
+        """Where outputs are kept: a directory or a URL."""
+        return os.path.expanduser(placed(self.get("store.place") or default, default=default))
 
 
 def _environment(env: Mapping[str, str]) -> list[Layer]:

@@ -57,20 +57,22 @@ class Shell:
     """A shell in which the command line of overspill is installed."""
 
     command: str = "overspill"
+    store: str = ""
+    """The place that a command has to be told, since it would not look there by itself."""
 
     def read(self, rest: Rest) -> str:
         if rest.column:
             first = rest.column + 1
-            return f"{self.command} read {rest.handle} --line {rest.first_line} --bytes {first}-{first + 3999}"
-        return f"{self.command} read {rest.handle} --lines {rest.first_line}-{rest.last_line}"
+            return self._told(f"read {rest.handle} --line {rest.first_line} --bytes {first}-{first + 3999}")
+        return self._told(f"read {rest.handle} --lines {rest.first_line}-{rest.last_line}")
 
     def grep(self, rest: Rest) -> str:
-        return f"{self.command} grep {rest.handle} PATTERN"
+        return self._told(f"grep {rest.handle} PATTERN")
 
     def call(self, verb: str, handle: str, options: Mapping[str, object]) -> str:
         import shlex
 
-        words = [self.command, verb, *([handle] if handle else [])]
+        words = [verb, *([handle] if handle else [])]
         for name, value in options.items():
             if name in _POSITIONAL:
                 words.append(shlex.quote(str(value)))
@@ -78,7 +80,14 @@ class Shell:
                 words.append(f"--{name.replace('_', '-')}")
             else:
                 words += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
-        return " ".join(words)
+        return self._told(" ".join(words))
+
+    def _told(self, words: str) -> str:
+        if not self.store:
+            return f"{self.command} {words}"
+        import shlex
+
+        return f"{self.command} {words} --store {shlex.quote(self.store)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from overspill.core.measure import display, encode
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from overspill.core.model import Bounded
 
 KEPT, OMITTED = "█", "░"
+_IN_ASCII = {ord(KEPT): "#", ord(OMITTED): "."}
 _LEAST_WIDTH = 20
 
 
@@ -28,30 +31,32 @@ class Picture:
 
         bounded = self._bounded
         if not bounded.truncated:
-            yield Text(f"{summary(bounded)}, shown whole")
+            taken = f" but for {_counted(bounded.redactions, 'secret')}" if bounded.redactions else ""
+            yield Text(f"{summary(bounded)}, shown whole{taken}")
             return
         facts = [summary(bounded), shown(bounded), place(bounded)]
         if not console.is_terminal:
             yield Text("\n".join(facts))
             return
-        width = max(_LEAST_WIDTH, options.max_width - 4)
-        body = Text("\n".join([strip(bounded, width), *facts]), overflow="fold")
+        cells = strip(bounded, max(_LEAST_WIDTH, options.max_width - 4))
+        if options.ascii_only:
+            cells = cells.translate(_IN_ASCII)
+        body = Text("\n".join([cells, *facts]), overflow="fold")
         yield Panel(body, title=Text(bounded.kind or "output"), title_align="left")
 
 
 def summary(bounded: Bounded) -> str:
-    lines = bounded.total_lines
-    return f"{lines:,} line{'' if lines == 1 else 's'}, {bounded.total_bytes:,} bytes"
+    return f"{_counted(bounded.total_lines, 'line')}, {_counted(bounded.total_bytes, 'byte')}"
 
 
 def shown(bounded: Bounded) -> str:
     size = len(bounded.text.encode("utf-8", "replace"))
-    return f"shown to the model: {bounded.kept_lines:,} lines in {size:,} bytes"
+    return f"shown to the model: {_counted(bounded.kept_lines, 'line')} in {_counted(size, 'byte')}"
 
 
 def place(bounded: Bounded) -> str:
     if bounded.handle is None:
-        return f"not saved: {bounded.unsaved}"
+        return f"not saved: {display(encode(bounded.unsaved))}"
     return f"whole: {bounded.handle}" + (f"  {bounded.path}" if bounded.path else "")
 
 
@@ -65,3 +70,7 @@ def strip(bounded: Bounded, width: int) -> str:
             last = (part.span.end - 1) * width // total
             cells[first : last + 1] = [KEPT] * (last + 1 - first)
     return "".join(cells)
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"

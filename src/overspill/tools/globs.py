@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 
-from overspill.errors import MissingExtra, RequestError
+from overspill.errors import RequestError
+from overspill.tools.gitignore import Rules
 
 MOST_PATTERNS = 100
+_MOST_CHARS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -14,22 +17,21 @@ class Globs:
     """One pattern with its alternatives; an empty one fits every name."""
 
     def __init__(self, pattern: str) -> None:
-        self._spec = None
-        if not pattern:
-            return
-        try:
-            from pathspec import GitIgnoreSpec
-        except ImportError:
-            raise MissingExtra("a pattern of file names", "tools") from None
-        try:
-            everything_but = ["*"] if pattern.startswith("!") else []
-            self._spec = GitIgnoreSpec.from_lines(everything_but + _expanded(pattern))
-        except ValueError as error:
-            raise RequestError("include", pattern[:200], f"a pattern such as *.py or src/**/*.ts ({error})") from None
+        if len(pattern) > _MOST_CHARS:
+            raise RequestError("include", pattern[:200], f"a pattern of at most {_MOST_CHARS} characters")
+        self._excludes = pattern.startswith("!")
+        self._rules = Rules(map(os.fsencode, _expanded(pattern.removeprefix("!")))) if pattern else None
+        if pattern and not self._rules:
+            raise RequestError("include", pattern, "a pattern such as *.py or src/**/*.ts")
 
     def match(self, name: str) -> bool:
-        """Does a path with ``/`` between its parts fit?"""
-        return self._spec is None or bool(self._spec.check_file(name).include)
+        """Does a path with ``/`` between its parts fit, or a directory that it is in?"""
+        if self._rules is None:
+            return True
+        parts = name.split("/")
+        places = [("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)]
+        fits = any(self._rules.verdict(place, is_directory=is_directory) for place, is_directory in places)
+        return fits != self._excludes
 
 
 def _expanded(pattern: str) -> list[str]:

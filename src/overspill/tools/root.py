@@ -8,18 +8,14 @@ and pass over version control's own directories; links are never followed.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from overspill.errors import MissingExtra, RequestError
+from overspill.errors import RequestError
+from overspill.tools.gitignore import Rules, lines_of
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-_NO_PATTERN = (ValueError, re.error)
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj"})
 _LOOKED_AT_BYTES = 8_192
 _MOST_IGNORE_BYTES = 1 << 20
@@ -132,7 +128,7 @@ class Walk:
 
     def __init__(self, root: Root, start: Path) -> None:
         self._root, self._start = root, start
-        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+        self._rules: dict[Path, Rules] = {}
         self._top = root.path
         if self._is_ignored_itself():
             self._top = start
@@ -168,10 +164,8 @@ class Walk:
     def ignores(self, path: Path, *, is_directory: bool) -> bool:
         """By the nearest ``.gitignore`` that has something to say about it."""
         for parent in path.parents:
-            spec = self._spec(parent)
-            if spec is not None:
-                name = path.relative_to(parent).as_posix() + ("/" if is_directory else "")
-                verdict = spec.check_file(name).include
+            if rules := self._rules_in(parent):
+                verdict = rules.verdict(path.relative_to(parent).as_posix(), is_directory=is_directory)
                 if verdict is not None:
                     return verdict
             if parent == self._top:
@@ -190,30 +184,19 @@ class Walk:
         within = above[: above.index(self._root.path)]
         return any(self.ignores(path, is_directory=True) for path in within)
 
-    def _spec(self, directory: Path) -> GitIgnoreSpec | None:
-        if directory not in self._specs:
-            self._specs[directory] = self._read_spec(directory)
-        return self._specs[directory]
+    def _rules_in(self, directory: Path) -> Rules:
+        if directory not in self._rules:
+            self._rules[directory] = Rules(self._lines_in(directory))
+        return self._rules[directory]
 
-    def _read_spec(self, directory: Path) -> GitIgnoreSpec | None:
-        lines: list[str] = []
+    def _lines_in(self, directory: Path) -> Iterator[bytes]:
         # The repository's own list, which is not shared, stands below .gitignore.
         for name in (".git/info/exclude", ".gitignore"):
             try:
                 with self._root.open(directory / name) as file:
-                    lines += file.read(_MOST_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+                    yield from lines_of(file.read(_MOST_IGNORE_BYTES))
             except RequestError:
                 continue
-        if not lines:
-            return None
-        try:
-            from pathspec import GitIgnoreSpec
-        except ImportError:
-            raise MissingExtra("reading .gitignore", "tools") from None
-        try:
-            return GitIgnoreSpec.from_lines(lines)
-        except _NO_PATTERN:  # git passes over a line that is no pattern
-            return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
 
 
 def looks_binary(source: BinaryIO) -> bool:
@@ -227,16 +210,6 @@ def printable(name: str) -> str:
     """A name on one line, whatever it is made of."""
     safe = name.encode("utf-8", "replace").decode()
     return safe if safe.isprintable() else safe.encode("unicode_escape").decode()
-
-
-def _is_pattern(line: str) -> bool:
-    from pathspec import GitIgnoreSpec
-
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except _NO_PATTERN:
-        return False
-    return True
 
 
 def _regular(descriptor: int) -> int:

@@ -35,13 +35,15 @@ async def called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any
 
 async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
     """The result, or ``TimedOut``; who answers when told to stop has answered, what can't be stopped is left behind."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(_contained(work))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
         task.cancel()
         raise
     if done:
+        if task.cancelled():  # by itself: nobody else has
+            raise RuntimeError("it was cancelled from inside")
         return task.result()
     task.cancel()
     await asyncio.wait({task}, timeout=GRACE_SECONDS)
@@ -50,11 +52,21 @@ async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
     raise TimedOut
 
 
+async def _contained(work: Coroutine[Any, Any, T]) -> T:
+    """A tool that wants to end the program, as parsers of arguments do, ends its own call."""
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise _as_fault(error) from error
+
+
 async def in_own_thread(function: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: Any, raised: BaseException | None) -> None:
+    def settle(result: Any, raised: Exception | None) -> None:
         if future.done():
             return
         if raised is None:
@@ -64,18 +76,23 @@ async def in_own_thread(function: Callable[[], T]) -> T:
 
     def work() -> None:
         result: T | None = None
-        raised: BaseException | None = None
+        raised: Exception | None = None
         try:
             result = function()
-        except StopIteration as error:  # a future can't carry it
-            raised = RuntimeError(f"it raised StopIteration: {error}")
         except BaseException as error:
-            raised = error
+            raised = _as_fault(error)
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, result, raised)
 
     threading.Thread(target=work, name="overspill-tool", daemon=True).start()
     return await future
+
+
+def _as_fault(error: BaseException) -> Exception:
+    """The exception itself; one that a future can't carry, or that would end more than the call, as words."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"it raised {sentence_of(error)}")
 
 
 def sentence_of(error: BaseException) -> str:

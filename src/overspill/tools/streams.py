@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from overspill.bounder import Bounder, Capturing
 
 MOST_SENTENCE_CHARS = 400
+_WRITTEN_BYTES = 1 << 16
 STOPPED = "it was stopped: its time was up"
 
 
@@ -92,12 +93,17 @@ class _Feeding:
         self._capturing = capturing
         self._lock = threading.Lock()
         self._ended = False
+        self._waiting = bytearray()
 
     async def feed(self, chunk: Any) -> None:
-        if self._capturing.overflowed:
-            await in_own_thread(lambda: self._take(chunk))
-        else:
+        """What overflows is written by a thread: small pieces wait for one another, since each costs a start."""
+        if not self._capturing.overflowed:
             self._capturing.feed(chunk)
+            return
+        self._waiting += chunk_of(chunk)
+        if len(self._waiting) >= _WRITTEN_BYTES:
+            together, self._waiting = bytes(self._waiting), bytearray()
+            await in_own_thread(lambda: self._take(together))
 
     def feed_all(self, chunks: Iterator[Any]) -> None:
         for chunk in chunks:
@@ -113,4 +119,6 @@ class _Feeding:
     def finish(self) -> Bounded:
         with self._lock:
             self._ended = True
+            if self._waiting:
+                self._capturing.feed(bytes(self._waiting))
             return self._capturing.finish()

@@ -1,0 +1,268 @@
+"""Tools that raise, hang, end the program or return anything at all: each has its outcome, however it is called."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from overspill import Bounder, Budget, MemoryStore, Policy
+from overspill.tools import Middleware, Tool, ToolCall, ToolRegistry, ToolResult, define
+
+SHORT = 0.3
+
+
+class Outcome(NamedTuple):
+    function: Callable[[], Any]
+    start: str
+    is_error: bool = False
+    truncated: bool = False
+    seconds: float = 60.0
+
+
+class Odd:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+def circle() -> list[Any]:
+    knot: list[Any] = []
+    knot.append(knot)
+    return knot
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def function() -> Any:
+        raise error
+
+    return function
+
+
+async def ends_the_program() -> None:
+    sys.exit(4)
+
+
+async def cancels_itself() -> None:
+    raise asyncio.CancelledError
+
+
+async def waits() -> str:
+    await asyncio.sleep(60)
+    return "late"
+
+
+def yields() -> Iterator[str]:
+    for number in range(9_000):
+        yield f"{number:05}\n"
+
+
+def yields_and_breaks() -> Iterator[str]:
+    yield from yields()
+    raise ValueError("the pipe broke")
+
+
+def yields_for_ever() -> Iterator[bytes]:
+    while True:
+        time.sleep(0.001)
+        yield b"again\n" * 100
+
+
+async def yields_slowly() -> AsyncIterator[str]:
+    for text in yields():
+        yield text
+    await asyncio.sleep(60)
+
+
+async def yields_everything() -> AsyncIterator[Any]:
+    yield None
+    yield b"\xff\n"
+    yield {"a": 1}
+
+
+OUTCOMES = {
+    "raises": Outcome(raising(ValueError("wrong")), "ValueError: wrong", True),
+    "raises a whole output": Outcome(raising(ValueError("e" * 90_000)), "[overspill ovs_", True, True),
+    "raises without words": Outcome(raising(KeyError()), "KeyError", True),
+    "raises StopIteration": Outcome(raising(StopIteration(3)), "RuntimeError: it raised StopIteration: 3", True),
+    "ends the program": Outcome(raising(SystemExit(2)), "RuntimeError: it raised SystemExit: 2", True),
+    "ends the loop": Outcome(ends_the_program, "RuntimeError: it raised SystemExit: 4", True),
+    "is interrupted": Outcome(raising(KeyboardInterrupt()), "RuntimeError: it raised KeyboardInterrupt", True),
+    "cancels itself": Outcome(cancels_itself, "RuntimeError: it was cancelled from inside", True),
+    "reads arguments that are not there": Outcome(
+        lambda: argparse.ArgumentParser().parse_args(["--no"]), "RuntimeError: it raised SystemExit: 2", True
+    ),
+    "hangs": Outcome(lambda: time.sleep(60), " took longer than 0.3 seconds", True, seconds=SHORT),
+    "hangs and can be told to stop": Outcome(waits, " took longer than 0.3 seconds", True, seconds=SHORT),
+    "a coroutine from a plain function": Outcome(lambda: waits(), " took longer than 0.3 seconds", True, seconds=SHORT),
+    "nothing": Outcome(lambda: None, ""),
+    "bytes": Outcome(lambda: b"caf\xe9", "caf\ufffd"),
+    "many bytes": Outcome(lambda: b"\xff\x00" * 50_000, "[overspill ovs_", False, True),
+    "text": Outcome(lambda: "plain", "plain"),
+    "half characters": Outcome(lambda: "\ud800" * 9, "\ufffd" * 9),
+    "a number": Outcome(lambda: 3.5, "3.5"),
+    "a circle": Outcome(circle, '[\n "<circular>"\n]'),
+    "no JSON": Outcome(lambda: {"set": {1}, 2: float("inf")}, "{"),
+    "without words": Outcome(Odd, '"<Odd that raised RuntimeError>"'),
+    "pieces": Outcome(yields, "[overspill ovs_", False, True),
+    "pieces of every kind": Outcome(yields_everything, 'null\n\ufffd\n{\n "a": 1\n}\n'),
+    "pieces that break off": Outcome(
+        yields_and_breaks, "[ValueError: the pipe broke; what had come by then:]\n", True, True
+    ),
+    "pieces without an end": Outcome(
+        yields_for_ever, "[it was stopped: its time was up; what had come by then:]\n", True, True, SHORT
+    ),
+    "pieces that stop coming": Outcome(
+        yields_slowly, "[it was stopped: its time was up; what had come by then:]\n", True, True, 2.0
+    ),
+}  # fmt: skip
+
+
+def readable(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+async def by_registry(function: Callable[[], Any], seconds: float) -> ToolResult:
+    def named() -> Any:
+        return function()
+
+    registry = ToolRegistry(middleware=Middleware(store=MemoryStore()), timeout_seconds=seconds)
+    registry.register(function if inspect.iscoroutinefunction(function) else named, name="named")
+    beside = ToolCall("beside")
+    registry.register(lambda: "not touched", name="beside")
+    before, result, after = await registry.run([beside, ToolCall("named", {}, "7"), beside])
+    assert before.text == after.text == "not touched"
+    assert (result.tool, result.call_id) == ("named", "7")
+    return result
+
+
+async def by_the_base_class(function: Callable[[], Any], seconds: float) -> ToolResult:
+    class Named(Tool):
+        name = "named"
+        timeout_seconds = seconds
+        policy = Policy()
+
+        def execute(self) -> Any:
+            return function()
+
+    return await Named(store=MemoryStore()).run({}, call_id="7")
+
+
+@pytest.mark.parametrize("way", [by_registry, by_the_base_class])
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_each_has_its_outcome(name: str, way: Callable[[Callable[[], Any], float], Any]) -> None:
+    expected = OUTCOMES[name]
+    result = asyncio.run(way(expected.function, expected.seconds))
+    shown = readable(result.text)
+    assert expected.start in shown if expected.start.startswith(" ") else shown.startswith(expected.start)
+    assert (result.is_error, result.truncated) == (expected.is_error, expected.truncated)
+    assert len(result.text.encode("utf-8", "surrogatepass")) <= 9_000
+
+
+@pytest.mark.parametrize("name", ["bytes", "many bytes", "nothing", "a circle", "without words", "text", "pieces"])
+def test_the_middleware_alone_gives_the_same(name: str) -> None:
+    expected = OUTCOMES[name]
+    result = asyncio.run(Middleware(store=MemoryStore()).apply(expected.function(), "named"))
+    assert readable(result.text).startswith(expected.start)
+    assert result.truncated == expected.truncated
+
+
+@pytest.mark.parametrize(
+    "name", ["many bytes", "a circle", "without words", "pieces", "nothing", "pieces of every kind"]
+)
+def test_a_definition_gives_the_same_and_raises_what_the_function_raises(name: str) -> None:
+    bounds = Bounder(Policy(), MemoryStore())
+    result = asyncio.run(define("named", "Named.", OUTCOMES[name].function, bounder=bounds).execute({}))
+    assert result["output"].startswith(OUTCOMES[name].start)
+    assert result["metadata"]["truncated"] is OUTCOMES[name].truncated
+    with pytest.raises(ValueError, match="wrong"):
+        asyncio.run(define("named", "Named.", OUTCOMES["raises"].function, bounder=bounds).execute({}))
+
+
+def test_200_megabytes_of_pieces_cost_little_memory() -> None:
+    """Measured in a process of its own: the peak of a process never falls."""
+    code = """
+import asyncio, resource
+from overspill.tools import Middleware, ToolCall, ToolRegistry
+def much():
+    for _ in range(200):
+        yield b"a line of output\\n" * 61_681
+registry = ToolRegistry([much], middleware=Middleware(), timeout_seconds=60)
+small = asyncio.run(registry.call(ToolCall("nowhere")))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = asyncio.run(registry.call(ToolCall("much")))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(result.truncated, result.metadata["removed_bytes"] > 200_000_000, (after - before) // 1024)
+"""
+    if sys.platform != "linux":
+        pytest.skip("the unit of ru_maxrss is Linux's")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-500:]
+    cut, whole, megabytes = done.stdout.split()
+    assert (cut, whole) == ("True", "True")
+    assert int(megabytes) < 60
+
+
+def test_200_megabytes_at_once_are_bounded_and_kept() -> None:
+    store = MemoryStore(max_total_bytes=1 << 30)
+    result = asyncio.run(Middleware(store=store).apply(b"x" * 199 + b"\n", "small"))
+    assert not result.truncated
+    output = (b"x" * 199 + b"\n") * 1_000_000
+    result = asyncio.run(Middleware(store=store).apply(output, "large"))
+    assert result.truncated
+    assert len(result.text) <= 9_000
+    assert store.stored(result.metadata["handle"]).bytes == 200_000_000
+
+
+def test_when_the_caller_goes_the_tool_is_told_to_stop() -> None:
+    told = []
+
+    async def listening() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            told.append("stop")
+            raise
+        return ""
+
+    async def main() -> None:
+        registry = ToolRegistry([listening], middleware=Middleware(store=MemoryStore()))
+        running = asyncio.ensure_future(registry.call(ToolCall("listening")))
+        await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert told == ["stop"]
+
+
+def test_a_tool_that_hangs_does_not_keep_the_program_from_ending() -> None:
+    code = (
+        "import asyncio, time; from overspill.tools import *;"
+        "r = ToolRegistry([lambda: time.sleep(600)], middleware=Middleware(), timeout_seconds=0.2);"
+        "print(asyncio.run(r.call(ToolCall('<lambda>'))).text)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "<lambda> took longer than 0.2 seconds\n"
+
+
+def test_a_thousand_pieces_come_in_their_order() -> None:
+    async def numbers() -> AsyncIterator[str]:
+        for number in range(100_000):
+            yield f"{number}\n"
+
+    store = MemoryStore()
+    policy = Policy(budget=Budget(max_bytes=2_000))
+    result = asyncio.run(Middleware(policy=policy, store=store).apply(numbers(), "numbers"))
+    kept = store.open(result.metadata["handle"])
+    assert kept.read(0, kept.size) == "".join(f"{number}\n" for number in range(100_000)).encode()
