@@ -78,6 +78,19 @@ def write_private(path: Path, data: bytes) -> None:
             os.close(handle)
 
 
+def make_private(path: Path) -> None:
+    """An empty file, if there is none.
+
+    Nothing is opened where that can be helped, least of all a file that is there: closing it would take away every
+    lock that this process holds on it, those of SQLite's other connections included.
+    """
+    if not os.path.lexists(path):
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.mknod(path, 0o600)
+        write_private(path, b"")
+
+
 def open_temporary(directory: str) -> tuple[int, str]:
     """A new, empty, locked file under a name nobody can foresee."""
     path = os.path.join(directory, secrets.token_hex(12) + ".part")

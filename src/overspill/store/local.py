@@ -91,6 +91,7 @@ class LocalStore:
         self._index: Index | None = None
         self._journal: Journal | None = None
         self._opening = threading.RLock()
+        self._pid = os.getpid()
         self._written = 0
         self._kept_up = False
 
@@ -117,7 +118,7 @@ class LocalStore:
         with self._faults():
             blob = self._open_entry(entry)
         now = self.clock()
-        if now - entry.row.read > READ_SECONDS:
+        if abs(now - entry.row.read) > READ_SECONDS:
             with suppress(StoreError):
                 self.run(lambda index: index.update(entry.code, read=now))
         return blob
@@ -128,7 +129,7 @@ class LocalStore:
 
     def remove(self, handle: str, *, reason: str) -> None:
         entry = self.entry(handle)
-        self.run(lambda index: upkeep.remove(self, index, [(entry, reason)]), writing=True)
+        self.run(lambda index: upkeep.remove(self, index, [(entry, reason)], by="hand"), writing=True)
 
     # -- richer verbs ------------------------------------------------------------------------------
 
@@ -248,7 +249,7 @@ class LocalStore:
         with self._faults():
             index = self._connected(writing)
             try:
-                return work(index)
+                done = work(index)
             except sqlite3.DatabaseError as error:
                 from overspill.store.index import is_corruption
 
@@ -256,10 +257,15 @@ class LocalStore:
                 # Another thread may have found the index replaced, and closed this one.
                 if not broken and not (isinstance(error, sqlite3.ProgrammingError) and self._index is not index):
                     raise
-            if broken:
-                self._drop_index()
-                upkeep.rebuild(self, broken_inode=index.inode)
-            return work(self._connected(writing))
+                if broken:
+                    self._drop_index()
+                    upkeep.rebuild(self, broken_inode=index.inode)
+                index = self._connected(writing)
+                done = work(index)
+            if writing and not self._is_current(index):
+                # Rebuilt by another process while this one wrote into the old one: the journal has it.
+                upkeep.catch_up(self, self._connected(writing))
+            return done
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -330,8 +336,7 @@ class LocalStore:
         if undo:
             spill.settled()
         if known is not None and known.name != name:
-            with suppress(OSError):
-                os.unlink(self.file_of(known))
+            upkeep.drop_unnamed(self, index, known.name)
         return row
 
     def _plain_name(self, index: Index, known: Entry | None, handle: str, call: Call, now: float) -> str:
@@ -403,13 +408,12 @@ class LocalStore:
         return self.run(work, writing=True)
 
     def _connected(self, writing: bool) -> Index:  # noqa: FBT001
+        if self._pid != os.getpid():
+            self._begin_anew()
         with self._opening:
             index = self._index
             if index is not None:
-                if index.pid != os.getpid():
-                    _parted.append(index)
-                    self._index = None
-                elif index.inode and not self._is_current(index):
+                if not self._is_current(index):
                     self._drop_index()
                 elif index.writable or not writing:
                     return index
@@ -419,16 +423,24 @@ class LocalStore:
             self._index = upkeep.connect(self, durable=self._durable, writing=writing)
             return self._index
 
+    def _begin_anew(self) -> None:
+        """In a forked child: neither the parent's connection nor a lock that one of its threads held is ours."""
+        _parted.append(self._index)
+        self._pid, self._index, self._opening = os.getpid(), None, threading.RLock()
+
     def _is_current(self, index: Index) -> bool:
+        """Is it the index that others use? One made in memory or read as a snapshot has no file to compare."""
         try:
-            return os.stat(self.index_path).st_ino == index.inode
+            return not index.inode or os.stat(self.index_path).st_ino == index.inode
         except OSError:
             return False
 
     def _drop_index(self) -> None:
+        if self._pid != os.getpid():
+            self._begin_anew()
         with self._opening:
             index, self._index = self._index, None
-            if index is not None and index.pid == os.getpid():
+            if index is not None:
                 index.close()
 
     def _is_there(self) -> bool:

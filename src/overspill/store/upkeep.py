@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
@@ -23,11 +23,11 @@ from overspill.store.lines import LineCounter
 from overspill.store.local_blobs import open_blob
 from overspill.store.names import template_pattern, time_in_name
 from overspill.store.retention import DAY_SECONDS, Doomed, doomed
-from overspill.store.tombstones import KEPT_DAYS, Tombstone
+from overspill.store.tombstones import KEPT_DAYS, MOST_TOMBSTONES, Tombstone
 
 if TYPE_CHECKING:
     from overspill.store.index import Entry, Index
-    from overspill.store.journal import Event, Kept
+    from overspill.store.journal import Event, Kept, Removed
     from overspill.store.local import LocalStore
 
 COMPRESSED_AT_LEAST = 16 * 1024
@@ -43,7 +43,7 @@ def connect(store: LocalStore, *, durable: str, writing: bool) -> Index:
     """The index, ready; built from journal and files when it is missing or broken."""
     import sqlite3
 
-    from overspill.store.index import Index, is_corruption
+    from overspill.store.index import Index, OlderStore, is_corruption
 
     if writing or os.path.lexists(store.internals):
         files.require_directory(store.internals)
@@ -66,7 +66,7 @@ def connect(store: LocalStore, *, durable: str, writing: bool) -> Index:
     # Only reading, and the index can't be written: less and less, but never nothing.
     modes: tuple[Literal["read", "immutable"], ...] = ("read", "immutable")
     for mode in modes:
-        with contextlib.suppress(sqlite3.DatabaseError, OSError):
+        with contextlib.suppress(sqlite3.DatabaseError, OSError, OlderStore):
             index = Index(store.index_path, store.root, mode=mode)
             index.totals()
             return index
@@ -135,21 +135,33 @@ def _anything_doomed(store: LocalStore, index: Index) -> bool:
         (limits.days is not None and oldest is not None and oldest <= store.clock() - limits.days * DAY_SECONDS)
         or (limits.max_total_bytes is not None and size > limits.max_total_bytes)
         or (limits.max_outputs is not None and count > limits.max_outputs)
-        or (limits.max_per_session is not None and count > limits.max_per_session)
+        or (limits.max_per_session is not None and index.most_of_a_session() > limits.max_per_session)
     )
 
 
-def remove(store: LocalStore, index: Index, doomed_entries: Iterable[tuple[Entry, str]]) -> list[Entry]:
-    """Takes files and rows, leaves tombstones; what others removed, renewed, pinned or lease is passed over."""
+def remove(
+    store: LocalStore,
+    index: Index,
+    doomed_entries: Iterable[tuple[Entry, str]],
+    *,
+    by: Literal["hand", "retention"],
+) -> list[Entry]:
+    """Takes files and rows, leaves tombstones; what others removed or renewed since is passed over.
+
+    Retention passes over what was pinned or is being read by now, too.
+    """
     from overspill.store.journal import Removed
 
     pending, gone = list(doomed_entries), []
     for start in range(0, len(pending), _BATCH):
         with index.transaction():
             now = store.clock()
+            leased = index.leased(now) if by == "retention" else set()
             for entry, reason in pending[start : start + _BATCH]:
                 current = index.by_code(entry.code)
                 if current is None or current.row.created != entry.row.created or current.name != entry.name:
+                    continue
+                if by == "retention" and (current.row.pinned or current.code in leased):
                     continue
                 row = current.row
                 stone = Tombstone.of(row, reason=reason, now=now)
@@ -179,31 +191,60 @@ def light_pass(store: LocalStore, index: Index) -> None:
     catch_up(store, index)
     if _anything_doomed(store, index):
         _retire(store, index)
+    _forget(store, index)
 
 
 def whole_pass(store: LocalStore, index: Index) -> list[Doomed]:
     """All upkeep; what retention took."""
-    now = store.clock()
     files.sweep(store.temporary)
     catch_up(store, index)
     lost = [(entry, "its file was deleted from outside") for entry in index.entries() if _is_lost(store, entry)]
-    remove(store, index, lost)
+    remove(store, index, lost, by="hand")
     taken = _retire(store, index)
     if store.compress_after_days is not None:
-        cold = now - store.compress_after_days * DAY_SECONDS
+        cold = store.clock() - store.compress_after_days * DAY_SECONDS
         for entry in list(index.entries()):
             if not entry.encoding and entry.row.read <= cold and entry.row.bytes >= COMPRESSED_AT_LEAST:
                 _compress(store, index, entry)
-    with index.transaction():
-        index.forget(removed_before=now - KEPT_DAYS * DAY_SECONDS, now=now)
-    store.journal.forget(oldest_needed=index.totals()[2] or now, now=now)
+    _drop_twins(store, index)
+    _forget(store, index)
     return taken
 
 
 def _retire(store: LocalStore, index: Index) -> list[Doomed]:
     planned = plan(store, index)
-    gone = {entry.code for entry in remove(store, index, [(entry, found.reason) for entry, found in planned])}
+    taken = remove(store, index, [(entry, found.reason) for entry, found in planned], by="retention")
+    gone = {entry.code for entry in taken}
     return [found for entry, found in planned if entry.code in gone]
+
+
+def _forget(store: LocalStore, index: Index) -> None:
+    """What is told of outputs that went is bounded as well: tombstones, and the journal that tells of them."""
+    now = store.clock()
+    with index.transaction():
+        index.forget(removed_before=now - KEPT_DAYS * DAY_SECONDS, most=MOST_TOMBSTONES, now=now)
+    store.journal.forget(oldest_needed=index.oldest_told() or now, now=now)
+
+
+def drop_unnamed(store: LocalStore, index: Index, name: str) -> None:
+    """Removes a file that no row names any more: plain where it was compressed, or compressed where it is plain again.
+
+    Looked up and removed in one transaction: in between, another process could have given the name to an output.
+    """
+    with index.transaction(), contextlib.suppress(OSError):
+        if not index.has_name(name):
+            os.unlink(store.root / name)
+
+
+def _drop_twins(store: LocalStore, index: Index) -> None:
+    """What a process left that was killed while it compressed, or made plain again."""
+    from overspill.store.compress import SUFFIX
+
+    names = {entry.name for entry in index.entries()}
+    for path in orphans(store, known=names):
+        twin = path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.name + SUFFIX
+        if twin in names:
+            drop_unnamed(store, index, path.name)
 
 
 def _is_lost(store: LocalStore, entry: Entry) -> bool:
@@ -227,8 +268,7 @@ def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
                 return
             os.replace(temporary, plain + SUFFIX)
             index.update(entry.code, name=entry.name + SUFFIX, encoding="zstd", kept_bytes=size)
-        with contextlib.suppress(OSError):
-            os.unlink(plain)
+        drop_unnamed(store, index, entry.name)
     finally:
         blob.close()
         with contextlib.suppress(OSError):
@@ -240,18 +280,47 @@ def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
 
 
 def catch_up(store: LocalStore, index: Index) -> None:
-    """Finishes what a killed process had written to the journal and not to the index."""
+    """Finishes what the journal tells and the index doesn't: a killed process's work, or one's that met a rebuild."""
+    with index.transaction():
+        told = _told(store.journal.latest(_TAIL_BYTES))
+        for digest, kept in told.kept.items():
+            current = index.by_code(code_of(digest))
+            if current is not None:
+                if current.row.created < kept.created:
+                    index.seen_again(current.code, kept.call, kept.created)
+            elif (row := _row(store, kept)) is not None and not index.has_name(row[1]):
+                index.insert(row[0], row[1], b"", encoding=row[2])
+        for digest, removed in told.removed.items():
+            current = index.by_code(code_of(digest))
+            if current is not None and _is_lost(store, current):
+                index.bury(current, _stone(removed))
+        for digest, pinned in told.pinned.items():
+            index.update(code_of(digest), pinned=pinned)
+
+
+class _Told(NamedTuple):
+    """What the journal's lines come to, each by the output's digest."""
+
+    kept: dict[str, Kept]
+    removed: dict[str, Removed]
+    pinned: dict[str, bool]
+
+
+def _told(events: Iterable[Event]) -> _Told:
     from overspill.store.journal import Kept, Removed
 
-    with index.transaction():
-        latest: dict[str, Event] = {event.digest: event for event in store.journal.latest(_TAIL_BYTES)}
-        for digest, event in latest.items():
-            current = index.by_code(code_of(digest))
-            if isinstance(event, Kept) and current is None:
-                if (row := _row(store, event)) is not None and not index.has_name(row[1]):
-                    index.insert(row[0], row[1], b"", encoding=row[2])
-            elif isinstance(event, Removed) and current is not None and _is_lost(store, current):
-                index.bury(current, _stone(event))
+    told = _Told({}, {}, {})
+    for event in events:
+        if isinstance(event, Kept):
+            told.kept[event.digest] = event
+            told.removed.pop(event.digest, None)
+        elif isinstance(event, Removed):
+            told.removed[event.digest] = event
+            told.kept.pop(event.digest, None)
+            told.pinned.pop(event.digest, None)
+        else:
+            told.pinned[event.digest] = event.pinned
+    return told
 
 
 def rebuild(store: LocalStore, *, broken_inode: int) -> None:
@@ -276,29 +345,22 @@ def rebuild(store: LocalStore, *, broken_inode: int) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{store.index_path}{suffix}", store.internals / f"{ASIDE}{suffix}")
         os.replace(fresh, store.index_path)
+        # What others kept since the journal was read. Those who keep something later see that the index is another.
+        index = Index(store.index_path, store.root)
+        try:
+            catch_up(store, index)
+        finally:
+            index.close()
 
 
 def _fill(index: Index, store: LocalStore) -> Index:
-    from overspill.store.journal import Kept, Pinned, Removed
-
-    kept: dict[str, Kept] = {}
-    pinned: dict[str, bool] = {}
-    stones: dict[str, Removed] = {}
-    for event in store.journal.events():
-        if isinstance(event, Kept):
-            kept[event.digest] = event
-            stones.pop(event.digest, None)
-        elif isinstance(event, Removed):
-            kept.pop(event.digest, None)
-            stones[event.digest] = event
-        elif isinstance(event, Pinned):
-            pinned[event.digest] = event.pinned
+    told = _told(store.journal.events())
     names: set[str] = set()
     with index.transaction():
-        for removed in stones.values():
+        for removed in told.removed.values():
             index.remember(code_of(removed.digest), _stone(removed))
-        for digest, event in kept.items():
-            found = _row(store, event, pinned=pinned.get(digest, False))
+        for digest, event in told.kept.items():
+            found = _row(store, event, pinned=told.pinned.get(digest, False))
             if found is not None and found[1] not in names:
                 names.add(found[1])
                 index.insert(found[0], found[1], b"", encoding=found[2])
@@ -378,10 +440,7 @@ def _adopted(store: LocalStore, known: Iterable[str]) -> Iterator[tuple[Stored, 
         yield row, path.name, encoding
 
 
-def _stone(event: Event) -> Tombstone:
-    from overspill.store.journal import Removed
-
-    assert isinstance(event, Removed)
+def _stone(event: Removed) -> Tombstone:
     return Tombstone(
         handle=event.handle, digest=event.digest, removed=event.removed, reason=event.reason, bytes=event.bytes,
         lines=event.lines, call=event.call,
