@@ -256,7 +256,7 @@ def test_an_output_made_again_after_it_was_doomed_stays(place: Path, clock: Cloc
     row = keep(store, b"doomed")
     seen = store.entry(row.handle)
     keep(LocalStore(place, clock=clock), b"doomed")
-    assert store.run(lambda index: upkeep.remove(store, index, [(seen, "older than 7 days")]), writing=True) == []
+    assert store.run(lambda index: upkeep.remove(store, index, [(seen, "old")], by="retention"), writing=True) == []
     assert whole(store, row.handle) == b"doomed"
 
 

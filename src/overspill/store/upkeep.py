@@ -292,7 +292,9 @@ def catch_up(store: LocalStore, index: Index) -> None:
                 index.insert(row[0], row[1], b"", encoding=row[2])
         for digest, removed in told.removed.items():
             current = index.by_code(code_of(digest))
-            if current is not None and _is_lost(store, current):
+            if current is None:
+                index.remember(code_of(digest), _stone(removed))
+            elif _is_lost(store, current):
                 index.bury(current, _stone(removed))
         for digest, pinned in told.pinned.items():
             index.update(code_of(digest), pinned=pinned)
