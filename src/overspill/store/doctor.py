@@ -20,6 +20,7 @@ from overspill.core.ports import Store, Stored
 from overspill.errors import StoreError
 from overspill.store import files, upkeep
 from overspill.store.local import LocalStore
+from overspill.store.object import ObjectStore
 
 if TYPE_CHECKING:
     from overspill.store.index import Entry
@@ -75,6 +76,7 @@ def examine(store: Store, *, now: float) -> Checkup:
     else:
         try:
             rows = list(store.outputs())
+            findings += _limited(_objects(store)) if isinstance(store, ObjectStore) else []
         except StoreError as error:
             findings.append(Finding(str(error), "check the address, the credentials and the network"))
     return Checkup(
@@ -171,6 +173,16 @@ def _outputs(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
             yield Finding(f"{handle}: {path} can't be read", f"chmod u+r {shlex.quote(path)}")
         elif not entry.encoding and found.st_size != size:
             yield Finding(f"{handle} has {found.st_size:,} bytes instead of {size:,}", f"overspill rm {handle}")
+
+
+def _objects(store: ObjectStore) -> Iterator[Finding]:
+    """What an object store can tell by listing."""
+    for path in store.rows.damaged():
+        yield Finding(f"the row {path} is damaged", COLLECT)
+    for row in store.lost():
+        yield Finding(f"{row.handle}: its object was deleted", COLLECT)
+    if uploads := store.unnamed():
+        yield Finding(f"{len(uploads)} uploads that no row names", COLLECT)
 
 
 def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
