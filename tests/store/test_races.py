@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,8 @@ def test_pinned_or_leased_after_the_plan_was_made(place: Path, clock: Clock) -> 
     assert [entry.row.handle for entry in taken] == [plain]
 
 
-def test_kept_while_the_index_is_built_again(place: Path) -> None:
+@pytest.mark.parametrize("old", ["keeps writers out", "is too damaged for that"])
+def test_kept_while_the_index_is_built_again(place: Path, old: str, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = LocalStore(place)
     keep(busy, b"before")
     kept = []
@@ -149,9 +150,15 @@ def test_kept_while_the_index_is_built_again(place: Path) -> None:
         busy.remove(gone.handle, reason="asked to")
         kept.extend([row.handle, gone.handle])
 
+    writer = threading.Thread(target=others)
+    if old != "keeps writers out":
+        monkeypatch.setattr(upkeep, "_without_writers", nullcontext)
+        monkeypatch.setattr(writer, "start", writer.run)
+        monkeypatch.setattr(writer, "join", lambda: None)
     # After the journal was read, before the new index is in its place.
-    with just_before(index.Index, "close", others):
+    with just_before(index.Index, "close", lambda: writer.start()):
         LocalStore(place).rebuild_index()
+    writer.join()
     for store in (LocalStore(place), busy):
         row = store.stored(kept[0])
         assert (row.call.tool, row.pinned) == ("bash", True)
@@ -162,10 +169,31 @@ def test_kept_while_the_index_is_built_again(place: Path) -> None:
 def test_the_index_is_built_again_while_an_output_is_being_kept(place: Path) -> None:
     busy = LocalStore(place)
     keep(busy, b"before")
-    with just_before(journal.Journal, "append", lambda: elsewhere(place, "store.rebuild_index()")):
+    code = (
+        "from contextlib import nullcontext; from overspill.store import upkeep\n"
+        "upkeep._without_writers = nullcontext; store.rebuild_index()"
+    )
+    with just_before(journal.Journal, "append", lambda: elsewhere(place, code)):
         row = keep(busy, b"meanwhile")
     assert whole(LocalStore(place), row.handle) == b"meanwhile"
     assert whole(busy, row.handle) == b"meanwhile"
+
+
+@pytest.mark.parametrize("left", ["plain", "compressed"])
+def test_a_row_that_names_the_wrong_twin_finds_the_other(place: Path, clock: Clock, left: str) -> None:
+    store = LocalStore(place, compress_after=1, clock=clock)
+    row = keep(store, DATA)
+    other = {"name": f"{row.handle}.txt.zst", "encoding": "zstd"}
+    if left == "compressed":
+        clock.now += 2 * DAY_SECONDS
+        store.gc()
+        other = {"name": f"{row.handle}.txt", "encoding": ""}
+    store.run(lambda found: found.update(store.entry(row.handle).code, **other), writing=True)
+    assert whole(store, row.handle) == DATA
+    assert (store.stored(row.handle).path is not None) == (left == "plain")
+    store.run(lambda found: found.update(store.entry(row.handle).code, **other), writing=True)
+    assert store.gc() == []
+    assert whole(store, row.handle) == DATA
 
 
 def test_a_pin_of_an_output_that_went_is_not_its_successors(place: Path) -> None:

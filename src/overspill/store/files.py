@@ -140,8 +140,12 @@ def open_regular(path: str | Path) -> int:
     return handle
 
 
-def is_private_file(found: os.stat_result) -> bool:
+def is_private_file(path: str) -> bool:
     """A regular file as this module makes them; a person's own file of a similar name hardly ever is one."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
     if not stat.S_ISREG(found.st_mode):
         return False
     return sys.platform == "win32" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)

@@ -86,6 +86,10 @@ class NewerStore(Exception):
     """The index was written by a newer version."""
 
 
+class Replaced(Exception):
+    """Another process has built the index anew: the work begins again on that one."""
+
+
 class OlderStore(Exception):
     """The index was written by an older version, and can't be brought up to date where nothing can be written."""
 
@@ -102,6 +106,8 @@ class Index:
         durable: str = "process",
     ) -> None:
         self._root = str(root)
+        self._path = str(path)
+        self.inode = 0
         self.writable = mode == "write"
         self.lock = threading.RLock()
         self.pid = os.getpid()
@@ -162,12 +168,22 @@ class Index:
         if db is not None and self.pid == os.getpid():
             db.close()
 
+    @property
+    def is_current(self) -> bool:
+        """Is it the index that others use? One made in memory or read as a snapshot has no file to compare."""
+        try:
+            return not self.inode or os.stat(self._path).st_ino == self.inode
+        except OSError:
+            return False
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, alone among all writers of all processes."""
+        """All or nothing, alone among all writers of all processes, on the index that they all use."""
         with self.lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if not self.is_current:
+                    raise Replaced
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -254,11 +270,10 @@ class Index:
             self._db.execute("INSERT OR REPLACE INTO line_starts VALUES (?, ?)", (code, line_starts))
         self._db.execute("DELETE FROM tombstones WHERE code = ?", (code,))
 
-    def seen_again(self, code: str, call: Call, now: float) -> None:
+    def seen_again(self, code: str, call: Call, now: float, *, times: int) -> None:
         self._db.execute(
-            "UPDATE outputs SET times = times + 1, created = ?, read = ?, tool = ?, session = ?, call = ? "
-            "WHERE code = ?",
-            (now, now, _said(call.tool), _said(call.session), _call_text(call), code),
+            "UPDATE outputs SET times = ?, created = ?, read = ?, tool = ?, session = ?, call = ? WHERE code = ?",
+            (times, now, now, _said(call.tool), _said(call.session), _call_text(call), code),
         )
 
     def update(self, code: str, /, **values: Any) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INTERNALS = ".store"
+MOST_TIMES_REPLACED = 50
 READ_SECONDS = 60
 """Reading is noted this often at most, so that readers are not writers all the time."""
 
@@ -243,29 +244,38 @@ class LocalStore:
         return os.path.join(self.where, name)
 
     def run(self, work: Callable[[Index], T], *, writing: bool = False) -> T:
-        """Work on the index; a broken one is built again from the files and the work repeated once."""
+        """Work on the index, again from its beginning where another process has put a new one in its place.
+
+        A broken index is built from the files first, once.
+        """
         import sqlite3
 
-        with self._faults():
-            index = self._connected(writing)
-            try:
-                done = work(index)
-            except sqlite3.DatabaseError as error:
-                from overspill.store.index import is_corruption
+        from overspill.store.index import Replaced, is_corruption
 
-                broken = is_corruption(error)
-                # Another thread may have found the index replaced, and closed this one.
-                if not broken and not (isinstance(error, sqlite3.ProgrammingError) and self._index is not index):
-                    raise
-                if broken:
-                    self._drop_index()
-                    upkeep.rebuild(self, broken_inode=index.inode)
+        mended, times = False, 0
+        with self._faults():
+            while True:
+                times += 1
                 index = self._connected(writing)
-                done = work(index)
-            if writing and not self._is_current(index):
-                # Rebuilt by another process while this one wrote into the old one: the journal has it.
-                upkeep.catch_up(self, self._connected(writing))
-            return done
+                try:
+                    done = work(index)
+                    break
+                except Replaced:
+                    if times > MOST_TIMES_REPLACED:
+                        raise StoreUnavailable(self.where, "its index is another one at every look") from None
+                except sqlite3.DatabaseError as error:
+                    # Another thread may have found the index replaced, and closed this one.
+                    closed = isinstance(error, sqlite3.ProgrammingError) and self._index is not index
+                    if not closed and (mended or not is_corruption(error)):
+                        raise
+                    if not closed:
+                        mended = True
+                        self._drop_index()
+                        upkeep.rebuild(self, broken_inode=index.inode)
+        if writing and not index.is_current:
+            # Too damaged to keep its writers out while it was replaced: the journal has what went into it.
+            self.run(lambda index: upkeep.catch_up(self, index), writing=True)
+        return done
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -325,7 +335,7 @@ class LocalStore:
                 if known is None:
                     index.insert(row, name, spill.line_starts)
                 else:
-                    index.seen_again(code, call, now)
+                    index.seen_again(code, call, now, times=times)
                     if known.name != name:
                         index.update(code, name=name, encoding="", kept_bytes=None)
         except BaseException:
@@ -365,7 +375,7 @@ class LocalStore:
             blob = open_blob(self.file_of(entry), entry.encoding)
         except FileNotFoundError:
             # Compressed or removed since the row was read: one more look tells.
-            entry = self.run(lambda index: index.entry(entry.code))
+            entry = self.run(lambda index: upkeep.found_again(self, index, entry.code) or index.entry(entry.code))
             try:
                 blob = open_blob(self.file_of(entry), entry.encoding)
             except FileNotFoundError:
@@ -413,7 +423,7 @@ class LocalStore:
         with self._opening:
             index = self._index
             if index is not None:
-                if not self._is_current(index):
+                if not index.is_current:
                     self._drop_index()
                 elif index.writable or not writing:
                     return index
@@ -427,13 +437,6 @@ class LocalStore:
         """In a forked child: neither the parent's connection nor a lock that one of its threads held is ours."""
         _parted.append(self._index)
         self._pid, self._index, self._opening = os.getpid(), None, threading.RLock()
-
-    def _is_current(self, index: Index) -> bool:
-        """Is it the index that others use? One made in memory or read as a snapshot has no file to compare."""
-        try:
-            return not index.inode or os.stat(self.index_path).st_ino == index.inode
-        except OSError:
-            return False
 
     def _drop_index(self) -> None:
         if self._pid != os.getpid():

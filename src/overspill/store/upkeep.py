@@ -198,8 +198,9 @@ def whole_pass(store: LocalStore, index: Index) -> list[Doomed]:
     """All upkeep; what retention took."""
     files.sweep(store.temporary)
     catch_up(store, index)
-    lost = [(entry, "its file was deleted from outside") for entry in index.entries() if _is_lost(store, entry)]
-    remove(store, index, lost, by="hand")
+    missing = [found_again(store, index, entry.code) for entry in index.entries() if _is_lost(store, entry)]
+    lost = [entry for entry in missing if entry is not None and _is_lost(store, entry)]
+    remove(store, index, [(entry, "its file was deleted from outside") for entry in lost], by="hand")
     taken = _retire(store, index)
     if store.compress_after_days is not None:
         cold = store.clock() - store.compress_after_days * DAY_SECONDS
@@ -231,7 +232,10 @@ def drop_unnamed(store: LocalStore, index: Index, name: str) -> None:
 
     Looked up and removed in one transaction: in between, another process could have given the name to an output.
     """
-    with index.transaction(), contextlib.suppress(OSError):
+    from overspill.store.index import Replaced
+
+    # What is left lying because of a fault goes with the next whole pass.
+    with contextlib.suppress(OSError, Replaced), index.transaction():
         if not index.has_name(name):
             os.unlink(store.root / name)
 
@@ -249,6 +253,22 @@ def _drop_twins(store: LocalStore, index: Index) -> None:
 
 def _is_lost(store: LocalStore, entry: Entry) -> bool:
     return not os.path.lexists(store.file_of(entry))
+
+
+def found_again(store: LocalStore, index: Index, code: str) -> Entry | None:
+    """The row as it is now; where only its twin is there, plain or compressed, it names that."""
+    from overspill.store.compress import SUFFIX
+
+    if not index.writable:
+        return index.by_code(code)
+    with index.transaction():
+        entry = index.by_code(code)
+        if entry is not None and _is_lost(store, entry):
+            plain = entry.name.removesuffix(SUFFIX) if entry.encoding else entry.name
+            if found := _whole_file(store, plain, entry.row.bytes):
+                index.update(code, name=found.name, encoding=found.encoding, kept_bytes=found.kept_bytes)
+                entry = index.by_code(code)
+    return entry
 
 
 def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
@@ -286,8 +306,9 @@ def catch_up(store: LocalStore, index: Index) -> None:
         for digest, kept in told.kept.items():
             current = index.by_code(code_of(digest))
             if current is not None:
-                if current.row.created < kept.created:
-                    index.seen_again(current.code, kept.call, kept.created)
+                if current.row.times < kept.times:
+                    created = max(current.row.created, kept.created)
+                    index.seen_again(current.code, kept.call, created, times=kept.times)
             elif (row := _row(store, kept)) is not None and not index.has_name(row[1]):
                 index.insert(row[0], row[1], b"", encoding=row[2])
         for digest, removed in told.removed.items():
@@ -314,7 +335,10 @@ def _told(events: Iterable[Event]) -> _Told:
     told = _Told({}, {}, {})
     for event in events:
         if isinstance(event, Kept):
-            told.kept[event.digest] = event
+            # Counted, not timed: a clock that was put back puts lines into an earlier day.
+            known = told.kept.get(event.digest)
+            if known is None or known.times <= event.times:
+                told.kept[event.digest] = event
             told.removed.pop(event.digest, None)
         elif isinstance(event, Removed):
             told.removed[event.digest] = event
@@ -329,7 +353,7 @@ def rebuild(store: LocalStore, *, broken_inode: int) -> None:
     """A new index from journal and files; the old one is moved aside. One process does it for all."""
     from overspill.store.index import Index
 
-    with files.exclusive(store.internals / "lock"):
+    with files.exclusive(store.internals / "lock"), _without_writers(store):
         now_there = inode_of(store.index_path)
         if now_there not in (broken_inode, NO_INODE):
             return  # Another process was faster.
@@ -347,12 +371,28 @@ def rebuild(store: LocalStore, *, broken_inode: int) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{store.index_path}{suffix}", store.internals / f"{ASIDE}{suffix}")
         os.replace(fresh, store.index_path)
-        # What others kept since the journal was read. Those who keep something later see that the index is another.
+        # What others kept since the journal was read, if the old index could not keep them out.
         index = Index(store.index_path, store.root)
         try:
             catch_up(store, index)
         finally:
             index.close()
+
+
+@contextlib.contextmanager
+def _without_writers(store: LocalStore) -> Iterator[None]:
+    """Nobody writes into the index meanwhile, as far as it can still say so."""
+    import sqlite3
+
+    from overspill.store.index import Index, Replaced
+
+    with contextlib.ExitStack() as held:
+        if not _is_missing(store.index_path):
+            with contextlib.suppress(sqlite3.DatabaseError, OSError, Replaced):
+                old = Index(store.index_path, store.root)
+                held.callback(old.close)
+                held.enter_context(old.transaction())
+        yield
 
 
 def _fill(index: Index, store: LocalStore) -> Index:
@@ -374,24 +414,35 @@ def _fill(index: Index, store: LocalStore) -> Index:
 
 def _row(store: LocalStore, event: Kept, *, pinned: bool = False) -> tuple[Stored, str, str] | None:
     """The row of a journal line, when its file is there whole."""
+    if (found := _whole_file(store, event.name, event.bytes)) is None:
+        return None
+    row = Stored(
+        handle=event.handle, digest=event.digest, bytes=event.bytes, lines=event.lines, created=event.created,
+        read=event.created, call=event.call, pinned=pinned, times=event.times, kept_bytes=found.kept_bytes,
+        path=None if found.encoding else str(store.root / found.name),
+    )  # fmt: skip
+    return row, found.name, found.encoding
+
+
+class _File(NamedTuple):
+    name: str
+    encoding: str
+    kept_bytes: int | None
+
+
+def _whole_file(store: LocalStore, plain: str, size: int) -> _File | None:
+    """The file of an output, plain or else compressed, when it is there whole."""
     from overspill.store.compress import SUFFIX
 
-    for name, encoding in ((event.name, ""), (event.name + SUFFIX, "zstd")):
-        if os.path.basename(name) != name:
-            return None
+    if os.path.basename(plain) != plain:
+        return None
+    for name, encoding in ((plain, ""), (plain + SUFFIX, "zstd")):
         try:
             found = os.lstat(store.root / name)
         except (OSError, ValueError):
             continue
-        if not is_regular(found) or (not encoding and found.st_size != event.bytes):
-            continue
-        row = Stored(
-            handle=event.handle, digest=event.digest, bytes=event.bytes, lines=event.lines, created=event.created,
-            read=event.created, call=event.call, pinned=pinned, times=event.times,
-            kept_bytes=found.st_size if encoding else None,
-            path=None if encoding else str(store.root / name),
-        )  # fmt: skip
-        return row, name, encoding
+        if is_regular(found) and (encoding or found.st_size == size):
+            return _File(name, encoding, found.st_size if encoding else None)
     return None
 
 
@@ -402,13 +453,8 @@ def orphans(store: LocalStore, *, known: Iterable[str]) -> list[Path]:
         entries = list(os.scandir(store.root))
     except FileNotFoundError:
         return []
-    return [
-        Path(entry.path)
-        for entry in entries
-        if entry.name not in names
-        and pattern.fullmatch(entry.name)
-        and files.is_private_file(entry.stat(follow_symlinks=False))
-    ]
+    named = [entry.path for entry in entries if entry.name not in names and pattern.fullmatch(entry.name)]
+    return [Path(path) for path in named if files.is_private_file(path)]
 
 
 def _adopted(store: LocalStore, known: Iterable[str]) -> Iterator[tuple[Stored, str, str]]:
