@@ -15,7 +15,7 @@ import pytest
 
 from overspill.core.model import Call
 from overspill.errors import ExpiredHandle
-from overspill.store import LocalStore, index, journal, upkeep
+from overspill.store import LocalStore, index, journal, recovery, upkeep
 from overspill.store.contract import keep, whole
 from overspill.store.retention import DAY_SECONDS
 
@@ -152,7 +152,7 @@ def test_kept_while_the_index_is_built_again(place: Path, old: str, monkeypatch:
 
     writer = threading.Thread(target=others)
     if old != "keeps writers out":
-        monkeypatch.setattr(upkeep, "_without_writers", nullcontext)
+        monkeypatch.setattr(recovery, "_without_writers", nullcontext)
         monkeypatch.setattr(writer, "start", writer.run)
         monkeypatch.setattr(writer, "join", lambda: None)
     # After the journal was read, before the new index is in its place.
@@ -170,8 +170,8 @@ def test_the_index_is_built_again_while_an_output_is_being_kept(place: Path) -> 
     busy = LocalStore(place)
     keep(busy, b"before")
     code = (
-        "from contextlib import nullcontext; from overspill.store import upkeep\n"
-        "upkeep._without_writers = nullcontext; store.rebuild_index()"
+        "from contextlib import nullcontext; from overspill.store import recovery\n"
+        "recovery._without_writers = nullcontext; store.rebuild_index()"
     )
     with just_before(journal.Journal, "append", lambda: elsewhere(place, code)):
         row = keep(busy, b"meanwhile")
@@ -278,5 +278,5 @@ def test_an_older_store_that_can_only_be_read_is_read_from_its_journal(
     def read_only(*_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(upkeep, "_patiently", read_only)
+    monkeypatch.setattr(recovery, "_patiently", read_only)
     assert LocalStore(place).stored(row.handle).call.tool == "bash"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from overspill.core.ports import Store, Stored
 from overspill.errors import StoreError
-from overspill.store import files, upkeep
+from overspill.store import files, recovery
 from overspill.store.local import LocalStore
 from overspill.store.object import ObjectStore
 
@@ -130,7 +130,7 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
             continue
         if not os.access(directory, os.W_OK | os.X_OK):
             yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {quoted}")
-    broken = store.internals / upkeep.ASIDE
+    broken = store.internals / recovery.ASIDE
     if os.path.exists(broken):
         yield Finding("a damaged index was moved aside and built again", f"rm {shlex.quote(str(broken))}*")
     free = shutil.disk_usage(root).free
@@ -139,7 +139,7 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
 
 
 def _entries(store: LocalStore, findings: list[Finding]) -> list[Entry]:
-    broken = store.internals / upkeep.ASIDE
+    broken = store.internals / recovery.ASIDE
     was_broken = os.path.exists(broken)
     try:
         entries = list(store.entries())
@@ -167,7 +167,7 @@ def _outputs(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
         except (OSError, StoreError) as error:
             yield Finding(f"{handle}: {error}", f"overspill rm {handle}")
             continue
-        if not upkeep.is_regular(found):
+        if not recovery.is_regular(found):
             yield Finding(f"{handle}: {path} is not a regular file; it is never read", f"overspill rm {handle}")
         elif not os.access(path, os.R_OK):
             yield Finding(f"{handle}: {path} can't be read", f"chmod u+r {shlex.quote(path)}")
@@ -193,7 +193,7 @@ def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
     if remains:
         size = sum(os.lstat(path).st_size for path in remains)
         yield Finding(f"{len(remains)} unfinished outputs of processes that died ({size:,} bytes)", COLLECT)
-    if lost := upkeep.orphans(store, known={entry.name for entry in entries}):
+    if lost := recovery.orphans(store, known={entry.name for entry in entries}):
         names = ", ".join(path.name for path in lost[:3]) + (", …" if len(lost) > 3 else "")
         yield Finding(f"{len(lost)} files that no row names: {names}", REBUILD)
     try:

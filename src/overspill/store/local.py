@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
 from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
-from overspill.store import upkeep
+from overspill.store import recovery, upkeep
 from overspill.store.files import in_words, private_directory, require_directory, sync_directory, write_private
 from overspill.store.handles import PREFIX, code_of, typed
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
@@ -202,7 +202,7 @@ class LocalStore:
         """Builds the index anew from journal and files; the old one is moved aside."""
         with self._faults():
             self._drop_index()
-            upkeep.rebuild(self, broken_inode=upkeep.inode_of(self.index_path))
+            recovery.rebuild(self, broken_inode=recovery.inode_of(self.index_path))
 
     def close(self) -> None:
         """Lets go of the index; the next call opens it again."""
@@ -271,10 +271,10 @@ class LocalStore:
                     if not closed:
                         mended = True
                         self._drop_index()
-                        upkeep.rebuild(self, broken_inode=index.inode)
+                        recovery.rebuild(self, broken_inode=index.inode)
         if writing and not index.is_current:
             # Too damaged to keep its writers out while it was replaced: the journal has what went into it.
-            self.run(lambda index: upkeep.catch_up(self, index), writing=True)
+            self.run(lambda index: recovery.catch_up(self, index), writing=True)
         return done
 
     # -- inside ------------------------------------------------------------------------------------
@@ -368,14 +368,14 @@ class LocalStore:
             found = os.lstat(self.file_of(entry))
         except OSError:
             return False
-        return upkeep.is_regular(found) and found.st_size == entry.row.bytes
+        return recovery.is_regular(found) and found.st_size == entry.row.bytes
 
     def _open_entry(self, entry: Entry) -> Blob:
         try:
             blob = open_blob(self.file_of(entry), entry.encoding)
         except FileNotFoundError:
             # Compressed or removed since the row was read: one more look tells.
-            entry = self.run(lambda index: upkeep.found_again(self, index, entry.code) or index.entry(entry.code))
+            entry = self.run(lambda index: recovery.found_again(self, index, entry.code) or index.entry(entry.code))
             try:
                 blob = open_blob(self.file_of(entry), entry.encoding)
             except FileNotFoundError:
@@ -430,7 +430,7 @@ class LocalStore:
             if writing:
                 self._make_directories()
             self._drop_index()
-            self._index = upkeep.connect(self, durable=self._durable, writing=writing)
+            self._index = recovery.connect(self, durable=self._durable, writing=writing)
             return self._index
 
     def _begin_anew(self) -> None:
@@ -474,6 +474,6 @@ class LocalStore:
         except OSError as error:
             raise StoreUnavailable(self.where, in_words(error)) from error
         except Exception as error:
-            if words := upkeep.index_fault(error):
+            if words := recovery.index_fault(error):
                 raise StoreUnavailable(self.where, words) from error
             raise
