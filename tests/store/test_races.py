@@ -17,6 +17,7 @@ from overspill.core.model import Call
 from overspill.errors import ExpiredHandle
 from overspill.store import LocalStore, index, journal, recovery, upkeep
 from overspill.store.contract import keep, whole
+from overspill.store.doctor import examine
 from overspill.store.retention import DAY_SECONDS
 
 DATA = b"again and again\n" * 5000
@@ -119,6 +120,8 @@ def test_a_twin_left_by_a_killed_process_is_removed(place: Path, clock: Clock) -
     twin = place / f"{row.handle}.txt"
     twin.write_bytes(DATA)
     twin.chmod(0o600)
+    (finding,) = examine(store, now=clock.now).findings
+    assert finding.command == "overspill gc"
     store.gc()
     assert not twin.exists()
     assert whole(store, row.handle) == DATA

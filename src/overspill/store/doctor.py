@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 REBUILD = "overspill doctor --rebuild"
 COLLECT = "overspill gc"
+ELSEWHERE = "OVERSPILL_DIR=… names another place"
 AGES = (("today", 1.0), ("this week", 7.0), ("this month", 30.0), ("older", float("inf")))
 LOW_BYTES = 200_000_000
 MOST_FINDINGS_OF_A_KIND = 20
@@ -116,10 +117,13 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
         yield Finding(f"{root}: {files.in_words(error)}", f"ls -ld {quoted}")
         return
     if not stat.S_ISDIR(found.st_mode):
-        yield Finding(f"{root} is not a directory", "OVERSPILL_DIR=… names another")
+        yield Finding(f"{root} is not a directory", ELSEWHERE)
         return
     if os.name != "nt" and found.st_mode & 0o077:
         yield Finding(f"others can look into {root}", f"chmod 700 {quoted}")
+    if files.is_read_only(root):
+        yield Finding(f"{root} is on a read-only disk: new outputs are not saved", ELSEWHERE)
+        return
     for directory in (root, store.internals, store.temporary, store.journal_path):
         try:
             files.require_directory(directory) if directory != root else None
@@ -129,7 +133,7 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
             yield Finding(f"{directory}: {files.in_words(error)}", f"rm {shlex.quote(str(directory))}")
             continue
         if not os.access(directory, os.W_OK | os.X_OK):
-            yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {quoted}")
+            yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {shlex.quote(str(directory))}")
     broken = store.internals / recovery.ASIDE
     if os.path.exists(broken):
         yield Finding("a damaged index was moved aside and built again", f"rm {shlex.quote(str(broken))}*")
@@ -193,9 +197,13 @@ def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
     if remains:
         size = sum(os.lstat(path).st_size for path in remains)
         yield Finding(f"{len(remains)} unfinished outputs of processes that died ({size:,} bytes)", COLLECT)
-    if lost := recovery.orphans(store, known={entry.name for entry in entries}):
+    named = {entry.name for entry in entries}
+    twins = set(recovery.twins(store, known=named))
+    if lost := [path for path in recovery.orphans(store, known=named) if path not in twins]:
         names = ", ".join(path.name for path in lost[:3]) + (", …" if len(lost) > 3 else "")
         yield Finding(f"{len(lost)} files that no row names: {names}", REBUILD)
+    if twins:
+        yield Finding(f"{len(twins)} files that are there twice, plain and compressed", COLLECT)
     try:
         doomed = store.plan_gc()
     except StoreError:

@@ -91,6 +91,13 @@ def make_private(path: Path) -> None:
         write_private(path, b"")
 
 
+def is_read_only(path: Path) -> bool:
+    """Is the whole file system, as against the directory?"""
+    if sys.platform == "win32":  # pragma: no cover
+        return False
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
 def open_temporary(directory: str) -> tuple[int, str]:
     """A new, empty, locked file under a name nobody can foresee."""
     path = os.path.join(directory, secrets.token_hex(12) + ".part")

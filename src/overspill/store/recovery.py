@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -287,6 +287,17 @@ def orphans(store: LocalStore, *, known: Iterable[str]) -> list[Path]:
         return []
     named = [entry.path for entry in entries if entry.name not in names and pattern.fullmatch(entry.name)]
     return [Path(path) for path in named if files.is_private_file(path)]
+
+
+def twins(store: LocalStore, *, known: Collection[str]) -> list[Path]:
+    """Files that no row names because it names the same output's other file, plain or compressed."""
+    from overspill.store.compress import SUFFIX
+
+    return [
+        path
+        for path in orphans(store, known=known)
+        if (path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.name + SUFFIX) in known
+    ]
 
 
 def _adopted(store: LocalStore, known: Iterable[str]) -> Iterator[tuple[Stored, str, str]]:

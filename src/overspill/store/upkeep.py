@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from overspill.store import files
 from overspill.store.local_blobs import open_blob
-from overspill.store.recovery import catch_up, found_again, is_lost, orphans
+from overspill.store.recovery import catch_up, found_again, is_lost, twins
 from overspill.store.retention import DAY_SECONDS, Doomed, doomed
 from overspill.store.tombstones import KEPT_DAYS, MOST_TOMBSTONES, Tombstone
 
@@ -151,13 +151,8 @@ def drop_unnamed(store: LocalStore, index: Index, name: str) -> None:
 
 def _drop_twins(store: LocalStore, index: Index) -> None:
     """What a process left that was killed while it compressed, or made plain again."""
-    from overspill.store.compress import SUFFIX
-
-    names = {entry.name for entry in index.entries()}
-    for path in orphans(store, known=names):
-        twin = path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.name + SUFFIX
-        if twin in names:
-            drop_unnamed(store, index, path.name)
+    for path in twins(store, known={entry.name for entry in index.entries()}):
+        drop_unnamed(store, index, path.name)
 
 
 def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
