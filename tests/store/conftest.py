@@ -1,4 +1,4 @@
-"""A real S3 server for the object store's tests: SeaweedFS on loopback, started once."""
+"""Real surroundings for the stores' tests: an S3 server (SeaweedFS on loopback, started once), a small disk."""
 
 from __future__ import annotations
 
@@ -65,6 +65,20 @@ def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         # It has nothing to save, and takes its time over a polite request.
         server.kill()
         server.wait()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 2 MiB of its own."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("no right to mount a small disk here; test_a_size_limit covers a part of it")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def _has_obstore() -> bool:

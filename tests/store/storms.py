@@ -92,7 +92,7 @@ def sweep_and_check(place: Path) -> None:
     store.gc()
     assert list((place / ".store" / "tmp").iterdir()) == []
     rows = list(store.outputs())
-    named = sorted(f"{row.handle}.txt" for row in rows)
+    named = sorted(entry.name for entry in store.entries())
     assert len({row.digest for row in rows}) == len(rows)
     assert [name for name in named if not (place / name).is_file()] == []
     stray = {each.name for each in place.iterdir() if each.name.startswith("ovs_")} - set(named)
@@ -109,10 +109,13 @@ def sweep_and_check(place: Path) -> None:
 
 
 def jostle(place: str, seed: str, seconds: float) -> None:
-    chance, store = random.Random(seed), LocalStore(place, max_outputs=60)
-    done = {"spilled": 0, "read": 0, "expired": 0, "gc": 0}
+    chance = random.Random(seed)
+    # Two in one process, which share its locks; what is a quarter of a second old counts as cold.
+    stores = [LocalStore(place, max_outputs=60, compress_after=0.25 / 86_400) for _ in range(2)]
+    done = {"spilled": 0, "read": 0, "expired": 0, "gc": 0, "rebuilt": 0}
     until = time.monotonic() + seconds
     while time.monotonic() < until:
+        store = stores[chance.random() < 0.3]
         number = chance.randrange(40) if chance.random() < 0.7 else chance.randrange(10**6)
         data = output(number, 200 + number % 7 * 9_000)
         row = keep(store, data, Call(tool="bash", session=seed), chunk_bytes=20_000)
@@ -140,6 +143,9 @@ def jostle(place: str, seed: str, seconds: float) -> None:
                 done["expired"] += 1
         elif step < 0.12:
             store.close()
+        elif step < 0.123:
+            store.rebuild_index()
+            done["rebuilt"] += 1
     print(json.dumps(done))
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import re
 import secrets
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from overspill.core.model import Call
-from overspill.core.ports import Stored
-from overspill.errors import StoreError, UnknownHandle
+from overspill import bound
+from overspill.retrieve import read
 from overspill.store import BytesBlob, LocalStore, MemoryStore, ObjectStore
 from overspill.store.contract import StoreContract
 
@@ -51,72 +47,28 @@ class TestObjectStore(StoreContract):
         return ObjectStore(self.mine)
 
 
-# One that a user might write: a JSON file per output.
+def thirty_lines() -> dict[str, Any]:
+    """The store that the documentation shows, as a user would take it from there."""
+    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text("utf-8")
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "class DictStore" in block)
+    classes = code[code.index("class DictStore") :]
+    assert len([line for line in classes.split("\n") if line]) <= 30
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names
 
 
-class PlainSpill:
-    def __init__(self, store: PlainStore) -> None:
-        self.store, self.data, self.ended = store, bytearray(), False
-
-    def write(self, data: bytes) -> None:
-        self.data += data
-
-    def discard(self) -> None:
-        self.ended = True
-
-    def commit(self, call: Call) -> Stored:
-        if self.ended:
-            raise StoreError("this spill has ended")
-        self.ended = True
-        return self.store.keep(bytes(self.data), call)
+class TestTheStoreOfThirtyLines(StoreContract):
+    def make_store(self, place: Path) -> Any:
+        return thirty_lines()["DictStore"]()
 
 
-class PlainStore:
-    def __init__(self, directory: Path) -> None:
-        self.directory, self.clock = directory, 0.0
-        directory.mkdir(parents=True, exist_ok=True)
-
-    def spill(self, call: Call) -> PlainSpill:
-        return PlainSpill(self)
-
-    def keep(self, data: bytes, call: Call) -> Stored:
-        digest, self.clock = hashlib.sha256(data).hexdigest(), self.clock + 1
-        lines = data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
-        facts = {"handle": f"ovs_{digest[:10]}", "digest": digest, "bytes": len(data), "lines": lines}
-        times = {"created": self.clock, "read": self.clock}
-        made_by = {name: getattr(call, name) for name in Call.__slots__}
-        text = json.dumps({**facts, **times, "call": made_by})
-        part = self.directory.with_name(f"part-{threading.get_ident()}")
-        part.write_text(text + "\n" + data.hex())
-        part.replace(self.directory / f"ovs_{digest[:10]}")
-        return self.stored(f"ovs_{digest[:10]}")
-
-    def _find(self, handle: str) -> tuple[Stored, bytes]:
-        found = [each for each in self.directory.iterdir() if handle[4:] and each.name.startswith(handle)]
-        if len(found) != 1:
-            raise UnknownHandle(handle)
-        facts, data = found[0].read_text().split("\n")
-        row = json.loads(facts)
-        row["call"]["labels"] = tuple((name, value) for name, value in row["call"]["labels"])
-        return Stored(**{**row, "call": Call(**row["call"])}), bytes.fromhex(data)
-
-    def stored(self, handle: str) -> Stored:
-        return self._find(handle)[0]
-
-    def open(self, handle: str) -> BytesBlob:
-        return BytesBlob(self._find(handle)[1])
-
-    def outputs(self) -> Iterator[Stored]:
-        rows = [self.stored(each.name) for each in self.directory.iterdir()]
-        return iter(sorted(rows, key=lambda row: -row.created))
-
-    def remove(self, handle: str, *, reason: str) -> None:
-        (self.directory / self.stored(handle).handle).unlink()
-
-
-class TestPlainStore(StoreContract):
-    def make_store(self, place: Path) -> PlainStore:
-        return PlainStore(place)
+def test_it_is_enough_for_bounding_and_reading_back() -> None:
+    store = thirty_lines()["DictStore"]()
+    text = "".join(f"line {number}\n" for number in range(50_000))
+    bounded = bound(text, store=store)
+    assert bounded.handle is not None
+    assert "line 25000\n" in read(store, bounded.handle, around=25_001).text
 
 
 def test_the_contract_notices_a_store_that_loses_bytes() -> None:

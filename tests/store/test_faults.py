@@ -46,19 +46,6 @@ def in_process(code: str, *arguments: str) -> str:
 # -- no room -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if not mounted or mounted.returncode:
-        pytest.skip("no right to mount a small disk here; test_a_size_limit covers a part of it")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
 def test_a_full_disk(small_disk: Path) -> None:
     store = LocalStore(small_disk / "outputs")
     first = keep(store, DATA, Call(tool="bash"))

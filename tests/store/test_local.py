@@ -256,7 +256,7 @@ def test_an_output_made_again_after_it_was_doomed_stays(place: Path, clock: Cloc
     row = keep(store, b"doomed")
     seen = store.entry(row.handle)
     keep(LocalStore(place, clock=clock), b"doomed")
-    assert store.run(lambda index: upkeep.remove(store, index, [(seen, "older than 7 days")]), writing=True) == []
+    assert store.run(lambda index: upkeep.remove(store, index, [(seen, "old")], by="retention"), writing=True) == []
     assert whole(store, row.handle) == b"doomed"
 
 
@@ -338,6 +338,60 @@ def test_annotations(place: Path) -> None:
     store.annotate(handle, kind="pytest run", cut="auto", shown_bytes=900)
     row = LocalStore(place).stored(handle)
     assert (row.kind, row.cut, row.shown_bytes) == ("pytest run", "auto", 900)
+
+
+def test_what_is_told_of_removed_outputs_is_bounded_without_anybody_asking(place: Path, clock: Clock) -> None:
+    for number in range(12):
+        clock.days(40)
+        store = LocalStore(place, clock=clock)
+        keep(store, b"%d" % number)
+        store.close()
+    assert len(store.tombstones()) <= 3
+    assert len(list((place / ".store" / "journal").iterdir())) <= 4
+
+
+def test_the_most_tombstones(place: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "MOST_TOMBSTONES", 5)
+    store = LocalStore(place, clock=clock)
+    handles = [keep(store, b"%d" % number).handle for number in range(9)]
+    for handle in handles:
+        store.remove(handle, reason="asked to")
+    store.gc()
+    assert [stone.handle for stone in store.tombstones()] == handles[:3:-1]
+
+
+def test_only_a_session_that_is_over_its_limit_costs_a_look_at_all(place: Path) -> None:
+    store = LocalStore(place, max_per_session=2)
+    for number in range(6):
+        keep(store, b"%d" % number, Call(session=str(number // 2)))
+    assert store.run(lambda index: upkeep._anything_doomed(store, index)) is False
+    keep(store, b"one more", Call(session="0"))
+    assert store.run(lambda index: upkeep._anything_doomed(store, index)) is True
+    assert [each.row.call.session for each in store.gc()] == ["0"]
+
+
+# -- a clock that is wrong ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("days", [-0.1, -1.5, -3000, 3000])
+def test_a_clock_that_jumps_loses_nothing(place: Path, clock: Clock, days: float) -> None:
+    store = LocalStore(place, clock=clock, max_outputs=50, retention_days=None)
+    before = [keep(store, b"%d" % number, Call(tool="bash")).handle for number in range(5)]
+    store.pin(before[0])
+    clock.days(days)
+    after = [keep(store, b"after %d" % number).handle for number in range(5)]
+    keep(store, b"1", Call(tool="again"))
+    store.remove(before[4], reason="asked to")
+    for view in (store, LocalStore(place, clock=clock, max_outputs=50, retention_days=None)):
+        assert {row.handle for row in view.outputs()} == {*before[:4], *after}
+        assert [row.created for row in view.outputs()] == sorted((row.created for row in view.outputs()), reverse=True)
+        assert view.stored(before[1]).call.tool == "again"
+        assert view.gc() == []
+        assert whole(view, before[2]) == b"2"
+    store.rebuild_index()
+    assert {row.handle for row in store.outputs()} == {*before[:4], *after}
+    assert store.stored(before[0]).pinned
+    assert store.stored(before[1]).times == 2
 
 
 # -- compression -----------------------------------------------------------------------------------
@@ -464,6 +518,28 @@ def test_settings_are_refused_early(place: Path) -> None:
             LocalStore(place, **wrong)  # type: ignore[arg-type]
 
 
+# -- odd places --------------------------------------------------------------------------------------
+
+
+@posix
+@pytest.mark.parametrize("name", ["with space", "目录 ключ 🧪", "%41?#&'\"", "new\nline", "\udcff", "x" * 200])
+def test_a_store_at_any_path(tmp_path: Path, name: str) -> None:
+    place = tmp_path / name / "outputs"
+    row = keep(LocalStore(place), b"x" * 300_000)
+    again = LocalStore(place)
+    assert whole(again, row.handle) == b"x" * 300_000
+    again.rebuild_index()
+    assert [each.handle for each in again.outputs()] == [row.handle]
+
+
+@posix
+def test_a_path_that_is_too_long_is_said_to_be(tmp_path: Path) -> None:
+    for length in (450, 5000):
+        deep = tmp_path.joinpath(*["目" * 30] * (length // 91))
+        with pytest.raises(StoreUnavailable, match="the path is too long"):
+            keep(LocalStore(deep / ("x" * 90)), b"x")
+
+
 # -- where it lies -----------------------------------------------------------------------------------
 
 
@@ -478,7 +554,7 @@ def test_the_default_place(tmp_path: Path) -> None:
         "LOCALAPPDATA": str(home),
     }
     assert default_root(project, {**env, "OVERSPILL_DIR": "/x/y"}) == Path("/x/y")
-    outside = default_root(project / "src", env)
+    outside = Path(default_root(project / "src", env))
     assert outside.name == "overspill"
     assert home in outside.parents
     (project / "pyproject.toml").touch()
@@ -493,7 +569,16 @@ def test_a_link_that_came_with_a_repository_is_not_used(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     (project / ".overspill").symlink_to(tmp_path)
-    assert tmp_path / "home" in default_root(project, {"HOME": str(tmp_path / "home")}).parents
+    assert tmp_path / "home" in Path(default_root(project, {"HOME": str(tmp_path / "home")})).parents
+
+
+@posix
+def test_a_project_too_deep_for_an_index_keeps_its_outputs_with_the_user(tmp_path: Path) -> None:
+    project = tmp_path.joinpath(*["目" * 30] * 5)
+    (project / ".git").mkdir(parents=True)
+    home = tmp_path / "home"
+    assert home in Path(default_root(project, {"HOME": str(home)})).parents
+    assert keep(LocalStore(default_root(project, {"HOME": str(home)})), b"x").bytes == 1
 
 
 def test_threads_share_one_store(place: Path) -> None:

@@ -39,7 +39,7 @@ def url(s3_url: str) -> str:
 
 
 def keys(store: ObjectStore, prefix: str) -> list[str]:
-    return sorted(each["path"] for each in store._list(prefix))
+    return sorted(each.path for each in store.bucket.objects(prefix))
 
 
 BIG = b"".join(b"line %d of a big output\n" % number for number in range(1, 1_200_001))

@@ -50,6 +50,15 @@ def test_the_newest_stays_even_when_it_is_too_big_alone() -> None:
     assert gone([row("a", size=3, days=1), row("b", size=100)], max_total_bytes=10) == ["a"]
 
 
+def test_a_time_that_lies_ahead_tells_nothing() -> None:
+    # Taken from a clock that was wrong: else such outputs would outlive all others for years.
+    ahead = [row("ahead", size=5, days=-3650), row("pinned", size=5, days=-3650, pinned=True)]
+    rows = [*ahead, row("old", size=5, days=2), row("new", size=5, days=-0.01)]
+    assert gone(rows, max_total_bytes=15) == ["ahead"]
+    assert gone(rows, max_total_bytes=10) == ["ahead", "old"]
+    assert gone(rows, days=7) == []
+
+
 def test_per_session() -> None:
     rows = [row(f"{session}{days}", days=days, session=session) for session in "ab" for days in (3, 2, 1)]
     rows += [row("none1", days=9), row("none2", days=9)]

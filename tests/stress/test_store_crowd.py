@@ -17,4 +17,5 @@ pytestmark = pytest.mark.stress
 @pytest.mark.parametrize("processes", [2, 8])
 def test_a_minute_of_crowding(tmp_path: Path, processes: int) -> None:
     done = storms.crowd(tmp_path / "outputs", processes=processes, seconds=60)
+    print(processes, "processes:", done)
     assert done["spilled"] > 1000

@@ -49,7 +49,7 @@ def open_store(url_or_path: str | os.PathLike[str], **settings: Any) -> LocalSto
     raise PolicyError("store", text, "a path, or a URL that starts with file://, memory://, s3://, gs:// or az://")
 
 
-def default_root(start: Path, env: Mapping[str, str]) -> Path:
+def default_root(start: Path, env: Mapping[str, str]) -> Path | str:
     """Where outputs go when nobody said: ``OVERSPILL_DIR``, the project around ``start``, or the user's state."""
     from overspill.store.places import default_root as found
 

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING
 
 from overspill.core.ports import Store, Stored
 from overspill.errors import StoreError
-from overspill.store import files, upkeep
+from overspill.store import files, recovery
 from overspill.store.local import LocalStore
+from overspill.store.object import ObjectStore
 
 if TYPE_CHECKING:
     from overspill.store.index import Entry
 
 REBUILD = "overspill doctor --rebuild"
 COLLECT = "overspill gc"
+ELSEWHERE = "OVERSPILL_DIR=… names another place"
 AGES = (("today", 1.0), ("this week", 7.0), ("this month", 30.0), ("older", float("inf")))
 LOW_BYTES = 200_000_000
 MOST_FINDINGS_OF_A_KIND = 20
@@ -75,6 +77,7 @@ def examine(store: Store, *, now: float) -> Checkup:
     else:
         try:
             rows = list(store.outputs())
+            findings += _limited(_objects(store)) if isinstance(store, ObjectStore) else []
         except StoreError as error:
             findings.append(Finding(str(error), "check the address, the credentials and the network"))
     return Checkup(
@@ -114,10 +117,13 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
         yield Finding(f"{root}: {files.in_words(error)}", f"ls -ld {quoted}")
         return
     if not stat.S_ISDIR(found.st_mode):
-        yield Finding(f"{root} is not a directory", "OVERSPILL_DIR=… names another")
+        yield Finding(f"{root} is not a directory", ELSEWHERE)
         return
     if os.name != "nt" and found.st_mode & 0o077:
         yield Finding(f"others can look into {root}", f"chmod 700 {quoted}")
+    if files.is_read_only(root):
+        yield Finding(f"{root} is on a read-only disk: new outputs are not saved", ELSEWHERE)
+        return
     for directory in (root, store.internals, store.temporary, store.journal_path):
         try:
             files.require_directory(directory) if directory != root else None
@@ -127,8 +133,8 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
             yield Finding(f"{directory}: {files.in_words(error)}", f"rm {shlex.quote(str(directory))}")
             continue
         if not os.access(directory, os.W_OK | os.X_OK):
-            yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {quoted}")
-    broken = store.internals / upkeep.ASIDE
+            yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {shlex.quote(str(directory))}")
+    broken = store.internals / recovery.ASIDE
     if os.path.exists(broken):
         yield Finding("a damaged index was moved aside and built again", f"rm {shlex.quote(str(broken))}*")
     free = shutil.disk_usage(root).free
@@ -137,7 +143,7 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
 
 
 def _entries(store: LocalStore, findings: list[Finding]) -> list[Entry]:
-    broken = store.internals / upkeep.ASIDE
+    broken = store.internals / recovery.ASIDE
     was_broken = os.path.exists(broken)
     try:
         entries = list(store.entries())
@@ -165,12 +171,22 @@ def _outputs(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
         except (OSError, StoreError) as error:
             yield Finding(f"{handle}: {error}", f"overspill rm {handle}")
             continue
-        if not upkeep.is_regular(found):
+        if not recovery.is_regular(found):
             yield Finding(f"{handle}: {path} is not a regular file; it is never read", f"overspill rm {handle}")
         elif not os.access(path, os.R_OK):
             yield Finding(f"{handle}: {path} can't be read", f"chmod u+r {shlex.quote(path)}")
         elif not entry.encoding and found.st_size != size:
             yield Finding(f"{handle} has {found.st_size:,} bytes instead of {size:,}", f"overspill rm {handle}")
+
+
+def _objects(store: ObjectStore) -> Iterator[Finding]:
+    """What an object store can tell by listing."""
+    for path in store.rows.damaged():
+        yield Finding(f"the row {path} is damaged", COLLECT)
+    for row in store.lost():
+        yield Finding(f"{row.handle}: its object was deleted", COLLECT)
+    if uploads := store.unnamed():
+        yield Finding(f"{len(uploads)} uploads that no row names", COLLECT)
 
 
 def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
@@ -181,9 +197,13 @@ def _remains(store: LocalStore, entries: list[Entry]) -> Iterator[Finding]:
     if remains:
         size = sum(os.lstat(path).st_size for path in remains)
         yield Finding(f"{len(remains)} unfinished outputs of processes that died ({size:,} bytes)", COLLECT)
-    if lost := upkeep.orphans(store, known={entry.name for entry in entries}):
+    named = {entry.name for entry in entries}
+    twins = set(recovery.twins(store, known=named))
+    if lost := [path for path in recovery.orphans(store, known=named) if path not in twins]:
         names = ", ".join(path.name for path in lost[:3]) + (", …" if len(lost) > 3 else "")
         yield Finding(f"{len(lost)} files that no row names: {names}", REBUILD)
+    if twins:
+        yield Finding(f"{len(twins)} files that are there twice, plain and compressed", COLLECT)
     try:
         doomed = store.plan_gc()
     except StoreError:

@@ -78,6 +78,26 @@ def write_private(path: Path, data: bytes) -> None:
             os.close(handle)
 
 
+def make_private(path: Path) -> None:
+    """An empty file, if there is none.
+
+    Nothing is opened where that can be helped, least of all a file that is there: closing it would take away every
+    lock that this process holds on it, those of SQLite's other connections included.
+    """
+    if not os.path.lexists(path):
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.mknod(path, 0o600)
+        write_private(path, b"")
+
+
+def is_read_only(path: Path) -> bool:
+    """Is the whole file system, as against the directory?"""
+    if sys.platform == "win32":  # pragma: no cover
+        return False
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
 def open_temporary(directory: str) -> tuple[int, str]:
     """A new, empty, locked file under a name nobody can foresee."""
     path = os.path.join(directory, secrets.token_hex(12) + ".part")
@@ -127,8 +147,12 @@ def open_regular(path: str | Path) -> int:
     return handle
 
 
-def is_private_file(found: os.stat_result) -> bool:
+def is_private_file(path: str) -> bool:
     """A regular file as this module makes them; a person's own file of a similar name hardly ever is one."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
     if not stat.S_ISREG(found.st_mode):
         return False
     return sys.platform == "win32" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)

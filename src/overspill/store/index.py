@@ -21,12 +21,15 @@ import msgspec
 from overspill.core.model import Call
 from overspill.core.ports import Stored
 from overspill.errors import AmbiguousHandle, ExpiredHandle, UnknownHandle
+from overspill.store.files import make_private
 from overspill.store.handles import PREFIX, SHORT, code_of, code_range, shortest
 from overspill.store.journal import decoded, encoded
 from overspill.store.tombstones import Tombstone
 
 BUSY_SECONDS = 60.0
 PAGE_ROWS = 200
+LONGEST_PATH_BYTES = 512 - len("-journal")
+"""SQLite's usual limit; it reports no more than a file that can't be opened."""
 
 # Append only: a store in the field may be at any of these.
 MIGRATIONS = (
@@ -83,6 +86,14 @@ class NewerStore(Exception):
     """The index was written by a newer version."""
 
 
+class Replaced(Exception):
+    """Another process has built the index anew: the work begins again on that one."""
+
+
+class OlderStore(Exception):
+    """The index was written by an older version, and can't be brought up to date where nothing can be written."""
+
+
 class Index:
     """Rows, tombstones and leases of one store."""
 
@@ -95,6 +106,8 @@ class Index:
         durable: str = "process",
     ) -> None:
         self._root = str(root)
+        self._path = str(path)
+        self.inode = 0
         self.writable = mode == "write"
         self.lock = threading.RLock()
         self.pid = os.getpid()
@@ -103,14 +116,19 @@ class Index:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         if mode == "write" and path:
             # SQLite gives the files beside it the modes of this one.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
-        self._db = sqlite3.connect(
-            f"{_address(path)}?{query}" if path else ":memory:",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+            make_private(path)
+        try:
+            self._db = sqlite3.connect(
+                f"{_address(path)}?{query}" if path else ":memory:",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        except sqlite3.OperationalError:
+            if path and len(os.fsencode(path)) > LONGEST_PATH_BYTES:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path)) from None
+            raise
         try:
             self._prepare(durable, is_new=path is None)
             # A snapshot has no file whose replacement would have to be noticed.
@@ -129,7 +147,9 @@ class Index:
         version = run("PRAGMA user_version").fetchone()[0]
         if version > len(MIGRATIONS):
             raise NewerStore
-        if version < len(MIGRATIONS) and (self.writable or is_new):
+        if version < len(MIGRATIONS):
+            if not (self.writable or is_new):
+                raise OlderStore
             with self.transaction():
                 version = run("PRAGMA user_version").fetchone()[0]
                 for number, script in enumerate(MIGRATIONS[version:], version + 1):
@@ -148,12 +168,22 @@ class Index:
         if db is not None and self.pid == os.getpid():
             db.close()
 
+    @property
+    def is_current(self) -> bool:
+        """Is it the index that others use? One made in memory or read as a snapshot has no file to compare."""
+        try:
+            return not self.inode or os.stat(self._path).st_ino == self.inode
+        except OSError:
+            return False
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, alone among all writers of all processes."""
+        """All or nothing, alone among all writers of all processes, on the index that they all use."""
         with self.lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if not self.is_current:
+                    raise Replaced
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -240,11 +270,10 @@ class Index:
             self._db.execute("INSERT OR REPLACE INTO line_starts VALUES (?, ?)", (code, line_starts))
         self._db.execute("DELETE FROM tombstones WHERE code = ?", (code,))
 
-    def seen_again(self, code: str, call: Call, now: float) -> None:
+    def seen_again(self, code: str, call: Call, now: float, *, times: int) -> None:
         self._db.execute(
-            "UPDATE outputs SET times = times + 1, created = ?, read = ?, tool = ?, session = ?, call = ? "
-            "WHERE code = ?",
-            (now, now, _said(call.tool), _said(call.session), _call_text(call), code),
+            "UPDATE outputs SET times = ?, created = ?, read = ?, tool = ?, session = ?, call = ? WHERE code = ?",
+            (times, now, now, _said(call.tool), _said(call.session), _call_text(call), code),
         )
 
     def update(self, code: str, /, **values: Any) -> None:
@@ -267,10 +296,30 @@ class Index:
             ),
         )  # fmt: skip
 
-    def forget(self, *, removed_before: float, now: float) -> None:
-        """Drops tombstones of long ago and leases that ran out."""
+    def forget(self, *, removed_before: float, most: int, now: float) -> None:
+        """Drops tombstones of long ago, those over ``most``, and leases that ran out."""
         self._db.execute("DELETE FROM tombstones WHERE removed < ?", (removed_before,))
+        if self._db.execute("SELECT COUNT(*) FROM tombstones").fetchone()[0] > most:
+            self._db.execute(
+                "DELETE FROM tombstones WHERE code IN "
+                "(SELECT code FROM tombstones ORDER BY removed DESC LIMIT -1 OFFSET ?)",
+                (most,),
+            )
         self._db.execute("DELETE FROM leases WHERE until < ?", (now,))
+
+    def oldest_told(self) -> float | None:
+        """When the oldest thing that it tells of happened."""
+        query = "SELECT MIN(at) FROM (SELECT MIN(created) AS at FROM outputs UNION SELECT MIN(removed) FROM tombstones)"
+        with self.lock:
+            found: float | None = self._db.execute(query).fetchone()[0]
+        return found
+
+    def most_of_a_session(self) -> int:
+        """How many outputs the session has that has the most."""
+        query = "SELECT COUNT(*) FROM outputs WHERE session != '' GROUP BY session ORDER BY 1 DESC LIMIT 1"
+        with self.lock:
+            found = self._db.execute(query).fetchone()
+        return found[0] if found else 0
 
     def tombstones(self) -> Iterable[Tombstone]:
         with self.lock:

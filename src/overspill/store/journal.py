@@ -18,7 +18,6 @@ import msgspec
 
 from overspill.core.model import Call
 from overspill.store.files import append, open_regular, read_at
-from overspill.store.tombstones import KEPT_DAYS
 
 DAY_SECONDS = 86_400
 
@@ -109,8 +108,8 @@ class Journal:
         return found
 
     def forget(self, *, oldest_needed: float, now: float) -> None:
-        """Removes the days that neither a kept output nor a tombstone needs."""
-        needed = min(oldest_needed, now - KEPT_DAYS * DAY_SECONDS) - DAY_SECONDS
+        """Removes the days before what is still told of."""
+        needed = min(oldest_needed, now) - DAY_SECONDS
         limit = f"{datetime.datetime.fromtimestamp(max(needed, 0), datetime.UTC):%Y-%m-%d}.jsonl"
         for path in self._files():
             if path.name < limit:

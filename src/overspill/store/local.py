@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
 from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
-from overspill.store import upkeep
+from overspill.store import recovery, upkeep
 from overspill.store.files import in_words, private_directory, require_directory, sync_directory, write_private
 from overspill.store.handles import PREFIX, code_of, typed
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INTERNALS = ".store"
+MOST_TIMES_REPLACED = 50
 READ_SECONDS = 60
 """Reading is noted this often at most, so that readers are not writers all the time."""
 
@@ -91,6 +92,7 @@ class LocalStore:
         self._index: Index | None = None
         self._journal: Journal | None = None
         self._opening = threading.RLock()
+        self._pid = os.getpid()
         self._written = 0
         self._kept_up = False
 
@@ -117,7 +119,7 @@ class LocalStore:
         with self._faults():
             blob = self._open_entry(entry)
         now = self.clock()
-        if now - entry.row.read > READ_SECONDS:
+        if abs(now - entry.row.read) > READ_SECONDS:
             with suppress(StoreError):
                 self.run(lambda index: index.update(entry.code, read=now))
         return blob
@@ -128,7 +130,7 @@ class LocalStore:
 
     def remove(self, handle: str, *, reason: str) -> None:
         entry = self.entry(handle)
-        self.run(lambda index: upkeep.remove(self, index, [(entry, reason)]), writing=True)
+        self.run(lambda index: upkeep.remove(self, index, [(entry, reason)], by="hand"), writing=True)
 
     # -- richer verbs ------------------------------------------------------------------------------
 
@@ -200,7 +202,7 @@ class LocalStore:
         """Builds the index anew from journal and files; the old one is moved aside."""
         with self._faults():
             self._drop_index()
-            upkeep.rebuild(self, broken_inode=upkeep.inode_of(self.index_path))
+            recovery.rebuild(self, broken_inode=recovery.inode_of(self.index_path))
 
     def close(self) -> None:
         """Lets go of the index; the next call opens it again."""
@@ -242,24 +244,38 @@ class LocalStore:
         return os.path.join(self.where, name)
 
     def run(self, work: Callable[[Index], T], *, writing: bool = False) -> T:
-        """Work on the index; a broken one is built again from the files and the work repeated once."""
+        """Work on the index, again from its beginning where another process has put a new one in its place.
+
+        A broken index is built from the files first, once.
+        """
         import sqlite3
 
-        with self._faults():
-            index = self._connected(writing)
-            try:
-                return work(index)
-            except sqlite3.DatabaseError as error:
-                from overspill.store.index import is_corruption
+        from overspill.store.index import Replaced, is_corruption
 
-                broken = is_corruption(error)
-                # Another thread may have found the index replaced, and closed this one.
-                if not broken and not (isinstance(error, sqlite3.ProgrammingError) and self._index is not index):
-                    raise
-            if broken:
-                self._drop_index()
-                upkeep.rebuild(self, broken_inode=index.inode)
-            return work(self._connected(writing))
+        mended, times = False, 0
+        with self._faults():
+            while True:
+                times += 1
+                index = self._connected(writing)
+                try:
+                    done = work(index)
+                    break
+                except Replaced:
+                    if times > MOST_TIMES_REPLACED:
+                        raise StoreUnavailable(self.where, "its index is another one at every look") from None
+                except sqlite3.DatabaseError as error:
+                    # Another thread may have found the index replaced, and closed this one.
+                    closed = isinstance(error, sqlite3.ProgrammingError) and self._index is not index
+                    if not closed and (mended or not is_corruption(error)):
+                        raise
+                    if not closed:
+                        mended = True
+                        self._drop_index()
+                        recovery.rebuild(self, broken_inode=index.inode)
+        if writing and not index.is_current:
+            # Too damaged to keep its writers out while it was replaced: the journal has what went into it.
+            self.run(lambda index: recovery.catch_up(self, index), writing=True)
+        return done
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -319,7 +335,7 @@ class LocalStore:
                 if known is None:
                     index.insert(row, name, spill.line_starts)
                 else:
-                    index.seen_again(code, call, now)
+                    index.seen_again(code, call, now, times=times)
                     if known.name != name:
                         index.update(code, name=name, encoding="", kept_bytes=None)
         except BaseException:
@@ -330,8 +346,7 @@ class LocalStore:
         if undo:
             spill.settled()
         if known is not None and known.name != name:
-            with suppress(OSError):
-                os.unlink(self.file_of(known))
+            upkeep.drop_unnamed(self, index, known.name)
         return row
 
     def _plain_name(self, index: Index, known: Entry | None, handle: str, call: Call, now: float) -> str:
@@ -353,14 +368,14 @@ class LocalStore:
             found = os.lstat(self.file_of(entry))
         except OSError:
             return False
-        return upkeep.is_regular(found) and found.st_size == entry.row.bytes
+        return recovery.is_regular(found) and found.st_size == entry.row.bytes
 
     def _open_entry(self, entry: Entry) -> Blob:
         try:
             blob = open_blob(self.file_of(entry), entry.encoding)
         except FileNotFoundError:
             # Compressed or removed since the row was read: one more look tells.
-            entry = self.run(lambda index: index.entry(entry.code))
+            entry = self.run(lambda index: recovery.found_again(self, index, entry.code) or index.entry(entry.code))
             try:
                 blob = open_blob(self.file_of(entry), entry.encoding)
             except FileNotFoundError:
@@ -403,32 +418,32 @@ class LocalStore:
         return self.run(work, writing=True)
 
     def _connected(self, writing: bool) -> Index:  # noqa: FBT001
+        if self._pid != os.getpid():
+            self._begin_anew()
         with self._opening:
             index = self._index
             if index is not None:
-                if index.pid != os.getpid():
-                    _parted.append(index)
-                    self._index = None
-                elif index.inode and not self._is_current(index):
+                if not index.is_current:
                     self._drop_index()
                 elif index.writable or not writing:
                     return index
             if writing:
                 self._make_directories()
             self._drop_index()
-            self._index = upkeep.connect(self, durable=self._durable, writing=writing)
+            self._index = recovery.connect(self, durable=self._durable, writing=writing)
             return self._index
 
-    def _is_current(self, index: Index) -> bool:
-        try:
-            return os.stat(self.index_path).st_ino == index.inode
-        except OSError:
-            return False
+    def _begin_anew(self) -> None:
+        """In a forked child: neither the parent's connection nor a lock that one of its threads held is ours."""
+        _parted.append(self._index)
+        self._pid, self._index, self._opening = os.getpid(), None, threading.RLock()
 
     def _drop_index(self) -> None:
+        if self._pid != os.getpid():
+            self._begin_anew()
         with self._opening:
             index, self._index = self._index, None
-            if index is not None and index.pid == os.getpid():
+            if index is not None:
                 index.close()
 
     def _is_there(self) -> bool:
@@ -459,6 +474,6 @@ class LocalStore:
         except OSError as error:
             raise StoreUnavailable(self.where, in_words(error)) from error
         except Exception as error:
-            if words := upkeep.index_fault(error):
+            if words := recovery.index_fault(error):
                 raise StoreUnavailable(self.where, words) from error
             raise

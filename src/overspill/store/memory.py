@@ -21,9 +21,7 @@ from overspill.store.handles import PREFIX, code_of, code_range, shortest, typed
 from overspill.store.lines import LineCounter, nearest
 from overspill.store.quantities import size_bytes
 from overspill.store.retention import Doomed, Retention, doomed
-from overspill.store.tombstones import Tombstone
-
-MOST_TOMBSTONES = 10_000
+from overspill.store.tombstones import MOST_TOMBSTONES, Tombstone
 
 
 class BytesBlob:

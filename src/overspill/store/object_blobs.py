@@ -14,12 +14,18 @@ from overspill.store.lines import LineCounter
 
 if TYPE_CHECKING:
     from overspill.store.object import ObjectStore
+    from overspill.store.object_rows import Row
 
 PART_BYTES = 8 * 1024 * 1024
 """What is smaller goes up in one request; what is larger in parts of this size, while the tool runs."""
 
 BLOCK_BYTES = 1024 * 1024
 MOST_BLOCKS = 8
+
+
+def lines_key(blob: str) -> str:
+    """Where the line index of an upload lies."""
+    return "lines/" + blob.removeprefix("blobs/")
 
 
 class ObjectSpill:
@@ -48,29 +54,29 @@ class ObjectSpill:
     def lines(self) -> int:
         return self._counter.lines
 
-    @property
-    def line_starts(self) -> bytes:
-        return self._counter.packed()
-
     def write(self, data: bytes) -> None:
         if self._ended:
             raise StoreUnavailable(self._store.where, "this spill has ended")
         self._sha256.update(data)
         self._counter.feed(data)
-        self._gathered += data
-        if len(self._gathered) >= PART_BYTES:
+        rest = memoryview(data)
+        while len(self._gathered) + len(rest) >= PART_BYTES:
+            room = PART_BYTES - len(self._gathered)
+            self._gathered += rest[:room]
+            rest = rest[room:]
             try:
-                with self._store.faults():
+                with self._store.bucket.faults():
                     self._send()
             except BaseException:
                 self.discard()
                 raise
+        self._gathered += rest
 
     def commit(self, call: Call) -> Stored:
         if self._ended:
             raise StoreUnavailable(self._store.where, "this spill has ended")
         self._ended = True
-        with self._store.faults():
+        with self._store.bucket.faults():
             if self._writer is not None:
                 self._send()
                 self._writer.close()
@@ -79,11 +85,13 @@ class ObjectSpill:
         return self._store.keep(self, call)
 
     def upload(self) -> None:
-        """Sends what was small enough to wait until it is known that it is needed."""
+        """Sends what could wait until it is known that it is needed: small outputs, and the line index."""
         if not self.uploaded:
-            self._store.put(self.key, bytes(self._gathered))
+            self._store.bucket.put(self.key, bytes(self._gathered))
             self._gathered.clear()
             self.uploaded = True
+        if packed := self._counter.packed():
+            self._store.bucket.put(lines_key(self.key), packed)
 
     def discard(self) -> None:
         """Ends it. Parts that were sent never become an object; a rule of the bucket removes them."""
@@ -93,9 +101,7 @@ class ObjectSpill:
 
     def _send(self) -> None:
         if self._writer is None:
-            import obstore
-
-            self._writer = obstore.open_writer(self._store.bucket, self.key, buffer_size=PART_BYTES, max_concurrency=2)
+            self._writer = self._store.bucket.writer(self.key, part_bytes=PART_BYTES)
         self._writer.write(bytes(self._gathered))
         self._gathered.clear()
 
@@ -103,10 +109,9 @@ class ObjectSpill:
 class ObjectBlob:
     """Ranges of an object; small reads near each other share one request."""
 
-    def __init__(self, store: ObjectStore, key: str, size: int) -> None:
+    def __init__(self, store: ObjectStore, row: Row) -> None:
         self._store = store
-        self._key = key
-        self._size = size
+        self._row = row
         self._blocks: dict[int, bytes] = {}
         self._lock = threading.Lock()
         self.fetched_bytes = 0
@@ -115,12 +120,12 @@ class ObjectBlob:
 
     @property
     def size(self) -> int:
-        return self._size
+        return self._row.bytes
 
     def read(self, start: int, length: int) -> bytes:
-        if start < 0 or length <= 0 or start >= self._size:
+        if start < 0 or length <= 0 or start >= self.size:
             return b""
-        end = min(start + length, self._size)
+        end = min(start + length, self.size)
         if end - start > BLOCK_BYTES:
             return self._fetch(start, end)
         first = start // BLOCK_BYTES * BLOCK_BYTES
@@ -136,7 +141,7 @@ class ObjectBlob:
         with self._lock:
             if first in self._blocks:
                 return self._blocks[first]
-        data = self._fetch(first, min(first + BLOCK_BYTES, self._size))
+        data = self._fetch(first, min(first + BLOCK_BYTES, self.size))
         with self._lock:
             self._blocks[first] = data
             while len(self._blocks) > MOST_BLOCKS:
@@ -144,14 +149,14 @@ class ObjectBlob:
         return data
 
     def _fetch(self, start: int, end: int) -> bytes:
-        import obstore
-
         self.requests += 1
-        with self._store.faults():
+        with self._store.bucket.faults():
             try:
-                data = bytes(obstore.get_range(self._store.bucket, self._key, start=start, end=end))
+                data = self._store.bucket.get_range(self._row.blob, start, end)
             except FileNotFoundError:
-                raise StoreUnavailable(self._store.where, "the output was removed while it was being read") from None
+                # Made again meanwhile, the same bytes can have another key.
+                self._row = self._store.moved(self._row)
+                return self._fetch(start, end)
         self.fetched_bytes += len(data)
         if len(data) != end - start:
             raise StoreUnavailable(self._store.where, f"the service sent {len(data):,} bytes of {end - start:,}")

@@ -14,10 +14,14 @@ MARKS = (
 )  # fmt: skip
 
 
-def default_root(start: Path, env: Mapping[str, str]) -> Path:
-    """The directory; it need not exist yet."""
+LONGEST_BYTES = 440
+"""Of a directory chosen here: SQLite takes no path of more than 512."""
+
+
+def default_root(start: Path, env: Mapping[str, str]) -> Path | str:
+    """The directory, which need not exist yet; a URL where ``OVERSPILL_DIR`` is one."""
     if named := env.get("OVERSPILL_DIR"):
-        return Path(named).expanduser()
+        return named if "://" in named else Path(named).expanduser()
     home = _home(env)
     for directory in (start, *start.parents):
         # A home directory under version control is no project, and a shared root is nobody's.
@@ -32,9 +36,9 @@ def default_root(start: Path, env: Mapping[str, str]) -> Path:
 
 
 def _is_ours(place: Path) -> bool:
-    """Not a link that came with somebody's repository, not another user's, and in a place we can write to."""
+    """Not a link that came with somebody's repository, not another user's, and where we can write and open files."""
     try:
-        if place.is_symlink():
+        if place.is_symlink() or len(os.fsencode(place)) > LONGEST_BYTES:
             return False
         if place.exists():
             return place.is_dir() and (not hasattr(os, "getuid") or place.stat().st_uid == os.getuid())

@@ -2,7 +2,8 @@
 
 Age is counted from the latest call that made the output.  Where room is short, what was read least
 recently goes first.  Pinned outputs, leased ones (being read right now) and, for the limits on bytes and
-count, the newest one never go.
+count, the newest one never go.  A time that lies ahead was taken from a wrong clock and tells nothing: such an
+output counts as the least recently read.
 """
 
 from __future__ import annotations
@@ -60,8 +61,12 @@ class Doomed(NamedTuple):
 
 def doomed(rows: Iterable[Stored], retention: Retention, *, now: float, leased: Collection[str] = ()) -> list[Doomed]:
     """The outputs that go, in the order in which they do. ``leased`` are handles that are in use."""
-    alive = sorted(rows, key=lambda row: (row.read, row.created, row.handle))
-    newest = max(alive, key=lambda row: (row.created, row.read, row.handle)).handle if alive else ""
+
+    def past(moment: float) -> float:
+        return moment if moment <= now + DAY_SECONDS else 0.0
+
+    alive = sorted(rows, key=lambda row: (past(row.read), past(row.created), row.handle))
+    newest = max(alive, key=lambda row: (past(row.created), past(row.read), row.handle)).handle if alive else ""
     gone: list[Doomed] = []
 
     def spared(row: Stored) -> bool:

@@ -11,6 +11,8 @@ from overspill.core.ports import Stored
 KEPT_DAYS = 90
 """Tombstones go in their turn: a handle from a transcript of last season is simply unknown."""
 
+MOST_TOMBSTONES = 10_000
+
 _SHOWN_COMMAND = 500
 
 

@@ -1,4 +1,4 @@
-"""What keeps a local store in order: opening its index, retention, catching up after a crash, rebuilding.
+"""What keeps a local store in order: retention, the end of what is told of it, compression of what is cold.
 
 All of it may be interrupted anywhere and run by several processes at once.  Files go inside the transaction
 that removes their row, so that nobody's new output of the same content is ever taken with the old one.
@@ -7,114 +7,23 @@ that removes their row, so that nobody's new output of the same content is ever 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import stat
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from overspill.core.model import Call
-from overspill.core.ports import Stored
 from overspill.store import files
-from overspill.store.handles import SHORT, code_of, shortest
-from overspill.store.lines import LineCounter
 from overspill.store.local_blobs import open_blob
-from overspill.store.names import template_pattern, time_in_name
+from overspill.store.recovery import catch_up, found_again, is_lost, twins
 from overspill.store.retention import DAY_SECONDS, Doomed, doomed
-from overspill.store.tombstones import KEPT_DAYS, Tombstone
+from overspill.store.tombstones import KEPT_DAYS, MOST_TOMBSTONES, Tombstone
 
 if TYPE_CHECKING:
     from overspill.store.index import Entry, Index
-    from overspill.store.journal import Event, Kept
     from overspill.store.local import LocalStore
 
 COMPRESSED_AT_LEAST = 16 * 1024
-_TAIL_BYTES = 256 * 1024
 _BATCH = 200
 """Removals per transaction: others who want to write wait no longer than that."""
-
-ASIDE = "index.broken"
-NO_INODE = -1
-
-
-def connect(store: LocalStore, *, durable: str, writing: bool) -> Index:
-    """The index, ready; built from journal and files when it is missing or broken."""
-    import sqlite3
-
-    from overspill.store.index import Index, is_corruption
-
-    if writing or os.path.lexists(store.internals):
-        files.require_directory(store.internals)
-    if _is_missing(store.index_path) and (not store.journal.is_empty() or orphans(store, known=())):
-        with contextlib.suppress(OSError, sqlite3.OperationalError):
-            rebuild(store, broken_inode=inode_of(store.index_path))
-    try:
-        return _patiently(store, durable)
-    except sqlite3.DatabaseError as error:
-        if is_corruption(error):
-            inode = inode_of(store.index_path)
-            with contextlib.suppress(OSError, sqlite3.OperationalError):
-                rebuild(store, broken_inode=inode)
-                return _patiently(store, durable)
-        if writing:
-            raise
-    except OSError:
-        if writing:
-            raise
-    # Only reading, and the index can't be written: less and less, but never nothing.
-    modes: tuple[Literal["read", "immutable"], ...] = ("read", "immutable")
-    for mode in modes:
-        with contextlib.suppress(sqlite3.DatabaseError, OSError):
-            index = Index(store.index_path, store.root, mode=mode)
-            index.totals()
-            return index
-    return _fill(Index(None, store.root, mode="memory"), store)
-
-
-def _patiently(store: LocalStore, durable: str) -> Index:
-    """Several processes may be turning a new file into a WAL database at once; SQLite doesn't wait for that."""
-    import sqlite3
-
-    from overspill.store.index import Index
-
-    for patience in range(200, -1, -1):
-        try:
-            return Index(store.index_path, store.root, durable=durable)
-        except sqlite3.OperationalError as error:
-            if not patience or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-            with files.exclusive(store.internals / "lock"):
-                pass
-            os.sched_yield() if hasattr(os, "sched_yield") else None
-    raise AssertionError
-
-
-def index_fault(error: Exception) -> str:
-    """SQLite's fault in words; empty when it is none of its."""
-    sqlite3 = sys.modules.get("sqlite3")
-    if sqlite3 is None:
-        return ""
-    from overspill.store.index import NewerStore
-
-    if isinstance(error, NewerStore):
-        return "it was written by a newer version of overspill; upgrade this one"
-    if not isinstance(error, sqlite3.Error):
-        return ""
-    words = {
-        sqlite3.SQLITE_FULL: "the disk is full",
-        sqlite3.SQLITE_READONLY: "it is read-only",
-        sqlite3.SQLITE_CANTOPEN: "its index can't be opened (permission denied, or removed meanwhile)",
-        sqlite3.SQLITE_BUSY: "another process has been holding its index for too long",
-        sqlite3.SQLITE_IOERR: "the disk refuses to read or write its index (full, or a size limit)",
-        sqlite3.SQLITE_CORRUPT: "its index is damaged; `overspill doctor` says more",
-        sqlite3.SQLITE_NOTADB: "its index is damaged; `overspill doctor` says more",
-    }
-    return words.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, f"its index says: {error}")
-
-
-# -- retention ---------------------------------------------------------------------------------------
 
 
 def plan(store: LocalStore, index: Index) -> list[tuple[Entry, Doomed]]:
@@ -135,21 +44,33 @@ def _anything_doomed(store: LocalStore, index: Index) -> bool:
         (limits.days is not None and oldest is not None and oldest <= store.clock() - limits.days * DAY_SECONDS)
         or (limits.max_total_bytes is not None and size > limits.max_total_bytes)
         or (limits.max_outputs is not None and count > limits.max_outputs)
-        or (limits.max_per_session is not None and count > limits.max_per_session)
+        or (limits.max_per_session is not None and index.most_of_a_session() > limits.max_per_session)
     )
 
 
-def remove(store: LocalStore, index: Index, doomed_entries: Iterable[tuple[Entry, str]]) -> list[Entry]:
-    """Takes files and rows, leaves tombstones; what others removed, renewed, pinned or lease is passed over."""
+def remove(
+    store: LocalStore,
+    index: Index,
+    doomed_entries: Iterable[tuple[Entry, str]],
+    *,
+    by: Literal["hand", "retention"],
+) -> list[Entry]:
+    """Takes files and rows, leaves tombstones; what others removed or renewed since is passed over.
+
+    Retention passes over what was pinned or is being read by now, too.
+    """
     from overspill.store.journal import Removed
 
     pending, gone = list(doomed_entries), []
     for start in range(0, len(pending), _BATCH):
         with index.transaction():
             now = store.clock()
+            leased = index.leased(now) if by == "retention" else set()
             for entry, reason in pending[start : start + _BATCH]:
                 current = index.by_code(entry.code)
                 if current is None or current.row.created != entry.row.created or current.name != entry.name:
+                    continue
+                if by == "retention" and (current.row.pinned or current.code in leased):
                     continue
                 row = current.row
                 stone = Tombstone.of(row, reason=reason, now=now)
@@ -179,35 +100,59 @@ def light_pass(store: LocalStore, index: Index) -> None:
     catch_up(store, index)
     if _anything_doomed(store, index):
         _retire(store, index)
+    _forget(store, index)
 
 
 def whole_pass(store: LocalStore, index: Index) -> list[Doomed]:
     """All upkeep; what retention took."""
-    now = store.clock()
     files.sweep(store.temporary)
     catch_up(store, index)
-    lost = [(entry, "its file was deleted from outside") for entry in index.entries() if _is_lost(store, entry)]
-    remove(store, index, lost)
+    missing = [found_again(store, index, entry.code) for entry in index.entries() if is_lost(store, entry)]
+    lost = [entry for entry in missing if entry is not None and is_lost(store, entry)]
+    remove(store, index, [(entry, "its file was deleted from outside") for entry in lost], by="hand")
     taken = _retire(store, index)
     if store.compress_after_days is not None:
-        cold = now - store.compress_after_days * DAY_SECONDS
+        cold = store.clock() - store.compress_after_days * DAY_SECONDS
         for entry in list(index.entries()):
             if not entry.encoding and entry.row.read <= cold and entry.row.bytes >= COMPRESSED_AT_LEAST:
                 _compress(store, index, entry)
-    with index.transaction():
-        index.forget(removed_before=now - KEPT_DAYS * DAY_SECONDS, now=now)
-    store.journal.forget(oldest_needed=index.totals()[2] or now, now=now)
+    _drop_twins(store, index)
+    _forget(store, index)
     return taken
 
 
 def _retire(store: LocalStore, index: Index) -> list[Doomed]:
     planned = plan(store, index)
-    gone = {entry.code for entry in remove(store, index, [(entry, found.reason) for entry, found in planned])}
+    taken = remove(store, index, [(entry, found.reason) for entry, found in planned], by="retention")
+    gone = {entry.code for entry in taken}
     return [found for entry, found in planned if entry.code in gone]
 
 
-def _is_lost(store: LocalStore, entry: Entry) -> bool:
-    return not os.path.lexists(store.file_of(entry))
+def _forget(store: LocalStore, index: Index) -> None:
+    """What is told of outputs that went is bounded as well: tombstones, and the journal that tells of them."""
+    now = store.clock()
+    with index.transaction():
+        index.forget(removed_before=now - KEPT_DAYS * DAY_SECONDS, most=MOST_TOMBSTONES, now=now)
+    store.journal.forget(oldest_needed=index.oldest_told() or now, now=now)
+
+
+def drop_unnamed(store: LocalStore, index: Index, name: str) -> None:
+    """Removes a file that no row names any more: plain where it was compressed, or compressed where it is plain again.
+
+    Looked up and removed in one transaction: in between, another process could have given the name to an output.
+    """
+    from overspill.store.index import Replaced
+
+    # What is left lying because of a fault goes with the next whole pass.
+    with contextlib.suppress(OSError, Replaced), index.transaction():
+        if not index.has_name(name):
+            os.unlink(store.root / name)
+
+
+def _drop_twins(store: LocalStore, index: Index) -> None:
+    """What a process left that was killed while it compressed, or made plain again."""
+    for path in twins(store, known={entry.name for entry in index.entries()}):
+        drop_unnamed(store, index, path.name)
 
 
 def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
@@ -227,181 +172,9 @@ def _compress(store: LocalStore, index: Index, entry: Entry) -> None:
                 return
             os.replace(temporary, plain + SUFFIX)
             index.update(entry.code, name=entry.name + SUFFIX, encoding="zstd", kept_bytes=size)
-        with contextlib.suppress(OSError):
-            os.unlink(plain)
+        drop_unnamed(store, index, entry.name)
     finally:
         blob.close()
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         os.close(handle)
-
-
-# -- after a crash -----------------------------------------------------------------------------------
-
-
-def catch_up(store: LocalStore, index: Index) -> None:
-    """Finishes what a killed process had written to the journal and not to the index."""
-    from overspill.store.journal import Kept, Removed
-
-    with index.transaction():
-        latest: dict[str, Event] = {event.digest: event for event in store.journal.latest(_TAIL_BYTES)}
-        for digest, event in latest.items():
-            current = index.by_code(code_of(digest))
-            if isinstance(event, Kept) and current is None:
-                if (row := _row(store, event)) is not None and not index.has_name(row[1]):
-                    index.insert(row[0], row[1], b"", encoding=row[2])
-            elif isinstance(event, Removed) and current is not None and _is_lost(store, current):
-                index.bury(current, _stone(event))
-
-
-def rebuild(store: LocalStore, *, broken_inode: int) -> None:
-    """A new index from journal and files; the old one is moved aside. One process does it for all."""
-    from overspill.store.index import Index
-
-    with files.exclusive(store.internals / "lock"):
-        now_there = inode_of(store.index_path)
-        if now_there not in (broken_inode, NO_INODE):
-            return  # Another process was faster.
-        fresh = store.internals / "index.new"
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{fresh}{suffix}").unlink(missing_ok=True)
-        index = Index(fresh, store.root)
-        try:
-            _fill(index, store)
-        finally:
-            index.close()
-        # The index goes first: without it the next start rebuilds, without its log it would look sound and lack rows.
-        # And the log must be gone before the new one comes: SQLite would apply it to that.
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{store.index_path}{suffix}", store.internals / f"{ASIDE}{suffix}")
-        os.replace(fresh, store.index_path)
-
-
-def _fill(index: Index, store: LocalStore) -> Index:
-    from overspill.store.journal import Kept, Pinned, Removed
-
-    kept: dict[str, Kept] = {}
-    pinned: dict[str, bool] = {}
-    stones: dict[str, Removed] = {}
-    for event in store.journal.events():
-        if isinstance(event, Kept):
-            kept[event.digest] = event
-            stones.pop(event.digest, None)
-        elif isinstance(event, Removed):
-            kept.pop(event.digest, None)
-            stones[event.digest] = event
-        elif isinstance(event, Pinned):
-            pinned[event.digest] = event.pinned
-    names: set[str] = set()
-    with index.transaction():
-        for removed in stones.values():
-            index.remember(code_of(removed.digest), _stone(removed))
-        for digest, event in kept.items():
-            found = _row(store, event, pinned=pinned.get(digest, False))
-            if found is not None and found[1] not in names:
-                names.add(found[1])
-                index.insert(found[0], found[1], b"", encoding=found[2])
-        for row, name, encoding in _adopted(store, names):
-            if index.by_code(code_of(row.digest)) is None:
-                index.insert(row, name, b"", encoding=encoding)
-    return index
-
-
-def _row(store: LocalStore, event: Kept, *, pinned: bool = False) -> tuple[Stored, str, str] | None:
-    """The row of a journal line, when its file is there whole."""
-    from overspill.store.compress import SUFFIX
-
-    for name, encoding in ((event.name, ""), (event.name + SUFFIX, "zstd")):
-        if os.path.basename(name) != name:
-            return None
-        try:
-            found = os.lstat(store.root / name)
-        except (OSError, ValueError):
-            continue
-        if not is_regular(found) or (not encoding and found.st_size != event.bytes):
-            continue
-        row = Stored(
-            handle=event.handle, digest=event.digest, bytes=event.bytes, lines=event.lines, created=event.created,
-            read=event.created, call=event.call, pinned=pinned, times=event.times,
-            kept_bytes=found.st_size if encoding else None,
-            path=None if encoding else str(store.root / name),
-        )  # fmt: skip
-        return row, name, encoding
-    return None
-
-
-def orphans(store: LocalStore, *, known: Iterable[str]) -> list[Path]:
-    """Files that look like outputs of this store and have no row."""
-    pattern, names = template_pattern(store.naming), set(known)
-    try:
-        entries = list(os.scandir(store.root))
-    except FileNotFoundError:
-        return []
-    return [
-        Path(entry.path)
-        for entry in entries
-        if entry.name not in names
-        and pattern.fullmatch(entry.name)
-        and files.is_private_file(entry.stat(follow_symlinks=False))
-    ]
-
-
-def _adopted(store: LocalStore, known: Iterable[str]) -> Iterator[tuple[Stored, str, str]]:
-    """Outputs that the journal has lost: read whole, and believed where their name agrees with their content."""
-    for path in sorted(orphans(store, known=known)):
-        encoding = "zstd" if path.suffix == ".zst" else ""
-        try:
-            found = os.lstat(path)
-            blob = open_blob(str(path), encoding)
-        except (OSError, ValueError):
-            continue
-        sha256, counter = hashlib.sha256(), LineCounter()
-        try:
-            for start in range(0, blob.size, 1 << 20):
-                data = blob.read(start, 1 << 20)
-                sha256.update(data)
-                counter.feed(data)
-        finally:
-            blob.close()
-        code, stem = code_of(sha256.hexdigest()), path.name.split(".")[0]
-        handle = shortest(code, ())
-        if "{handle}" in store.naming:
-            if f"ovs_{code[:SHORT]}" not in path.name:
-                continue
-            handle = stem if store.naming == "{handle}.txt" and code.startswith(stem[4:]) else handle
-        created = time_in_name(store.naming, path.name) or found.st_mtime
-        row = Stored(
-            handle=handle, digest=sha256.hexdigest(), bytes=counter.size, lines=counter.lines, created=created,
-            read=created, call=Call(), kept_bytes=found.st_size if encoding else None,
-        )  # fmt: skip
-        yield row, path.name, encoding
-
-
-def _stone(event: Event) -> Tombstone:
-    from overspill.store.journal import Removed
-
-    assert isinstance(event, Removed)
-    return Tombstone(
-        handle=event.handle, digest=event.digest, removed=event.removed, reason=event.reason, bytes=event.bytes,
-        lines=event.lines, call=event.call,
-    )  # fmt: skip
-
-
-def is_regular(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode)
-
-
-def inode_of(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return NO_INODE
-
-
-def _is_missing(path: Path) -> bool:
-    """Not there, or empty: a crash of the machine can leave the name without the content."""
-    try:
-        return path.stat().st_size == 0
-    except FileNotFoundError:
-        return True

@@ -1,0 +1,97 @@
+"""Whatever happens to the store, the tool call gets bounded text with an honest notice; the doctor names the fault."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from overspill import Bounded, Bounder, Budget, Policy
+from overspill.core.model import Call
+from overspill.store import LocalStore
+from overspill.store.contract import keep, whole
+from overspill.store.doctor import examine
+
+OUTPUT = b"".join(b"line %d of an output that matters\n" % number for number in range(100_000))
+BUDGET = Budget(max_bytes=3_000, max_lines=60)
+
+
+def through(store: LocalStore, meanwhile: Callable[[], object] = lambda: None) -> Bounded:
+    """One output, streamed; something happens when it is half through."""
+    capturing = Bounder(Policy(budget=BUDGET), store).capture(Call(tool="bash", command="make"))
+    with capturing:
+        for start in range(0, len(OUTPUT), 10_000):
+            capturing.feed(OUTPUT[start : start + 10_000])
+            if start == len(OUTPUT) // 20_000 * 10_000:
+                meanwhile()
+    return capturing.bounded
+
+
+def said(store: LocalStore) -> str:
+    return "; ".join(f"{finding.what} -> {finding.command}" for finding in examine(store, now=store.clock()).findings)
+
+
+def check_unsaved(bounded: Bounded, reason: str) -> None:
+    assert len(bounded.text.encode()) <= 3_000
+    assert bounded.text.count("\n") <= 60
+    assert bounded.handle is None
+    assert bounded.path is None
+    assert reason in bounded.unsaved
+    assert reason in bounded.text
+    assert bounded.total_lines == 100_000
+    assert "line 0 of an output" in bounded.text
+    assert "line 99999 of an output" in bounded.text
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    store = LocalStore(small_disk / "outputs")
+    first = keep(store, b"x" * 100_000)
+    check_unsaved(through(store), "the disk is full")
+    assert "bytes left -> overspill gc" in said(store)
+    assert whole(store, first.handle) == b"x" * 100_000
+    assert list(store.temporary.iterdir()) == []
+
+
+def test_a_read_only_disk(small_disk: Path) -> None:
+    store = LocalStore(small_disk / "outputs")
+    first = keep(store, b"x" * 100_000)
+    store.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    check_unsaved(through(store), "read-only")
+    assert whole(store, first.handle) == b"x" * 100_000
+    assert [row.handle for row in store.outputs()] == [first.handle]
+    assert "is on a read-only disk: new outputs are not saved -> OVERSPILL_DIR=" in said(store)
+    assert "chmod" not in said(store)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file can't be removed there")
+def test_the_directory_is_deleted_while_the_tool_runs(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "outputs")
+    check_unsaved(through(store, lambda: shutil.rmtree(store.root)), "its directory was removed")
+    assert said(store) == ""
+    again = through(store)
+    assert again.handle is not None
+    assert whole(store, again.handle) == OUTPUT
+
+
+def test_a_file_stands_where_the_directory_should_be(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("mine")
+    store = LocalStore(tmp_path / "outputs")
+    check_unsaved(through(store), "not a directory")
+    assert "is not a directory" in said(store)
+
+
+def test_the_index_is_damaged_while_the_tool_runs(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "outputs")
+    first = keep(store, b"first", Call(tool="bash", command="first"))
+    store.close()
+    bounded = through(store, lambda: store.index_path.write_bytes(b"not a database" * 999))
+    assert bounded.handle is not None
+    assert bounded.unsaved == ""
+    assert whole(LocalStore(tmp_path / "outputs"), bounded.handle) == OUTPUT
+    assert store.stored(first.handle).call.command == "first"
+    assert "a damaged index was moved aside and built again -> rm " in said(store)
