@@ -4,9 +4,10 @@ A call counts as suggested when it can be pasted from what the model has read, t
 ``outline`` to the whole output: it stands there as it is, or its form stands there (``--lines FIRST-LAST``,
 ``--around LINE``, ``--for QUESTION``) and the numbers put into it do too: the ends of a mark's range, a line
 that a mark or the outline names, two places that follow one another in the outline.  The question is the
-case's own, word for word; those calls are counted apart.  PATTERN is the model's to choose: greps for the
-single words of the question are counted last, for comparison only.  "By name" leaves out the places that the
-outline lists for nothing but their position, its pages.  Prints a table; writes nothing.
+case's own, word for word; those calls are counted apart.  Pages are counted apart too: the outline names them
+for nothing but their position, one by one or by a step ("pages of 93 lines: --lines 1-93, 94-186, …").  PATTERN
+is the model's to choose: greps for the single words of the question come last, for comparison only.  Prints a
+table; writes nothing.
 
     python bench/readback.py [--corpus DIR] [--tokens N] [--question] [--only REGEX] [--lost] [--jobs N]
 """
@@ -47,12 +48,13 @@ STOP = re.compile(
     re.IGNORECASE,
 )
 ENDS = re.compile(r"(?:^# |[ :])(\d+(?:\.\d+)?)(?=,|;|$)", re.MULTILINE)
-PAGES = "# pages from: "
+PAGES = "# pages "
+STEP = re.compile(r"^# pages of (\d+) (lines|bytes): ", re.MULTILINE)
 FORMS = "# with places from here: "
 NAMED = ("header", "gap line", "gap range", "gap outline", "outline", "outline line", "outline section", "outline more")
-STATED = (*NAMED, "outline page")
 ASKED = ("outline asked",)
-ORDER = (*STATED, *ASKED, "grep question")
+SUGGESTED = (*NAMED, *ASKED, "outline page")
+ORDER = (*SUGGESTED, "grep question")
 
 
 def place_of(text: str) -> tuple[int, int]:
@@ -109,7 +111,11 @@ def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -
     named = {number for number in (*NUMBERS.findall(facts), *shown) if 1 <= float(number) < total + 1}
     for number in sorted(named, key=float):
         yield "outline line", lambda number=number: read(store, handle, around=number, policy=policy)
-    for way, listed in (("outline section", {*ENDS.findall(facts), *shown}), ("outline page", paged | shown | named)):
+    for step, unit in STEP.findall(whole.text):
+        for first in range(1, (total if unit == "lines" else store.stored(handle).bytes) + 1, int(step)):
+            span = {unit: f"{first}-{first + int(step) - 1}"}
+            yield "outline page", lambda span=span: read(store, handle, policy=policy, **span)
+    for way, listed in (("outline section", {*ENDS.findall(facts), *shown}), ("outline page", paged)):
         places = sorted({place_of(place) for place in listed if 1 <= float(place) < total + 1})
         for first, behind in itertools.pairwise([*places, (total + 1, 0)]):
             last = f"{behind[0]}.{behind[1] - 1}" if behind[1] > 1 else str(max(first[0], behind[0] - 1))
@@ -211,14 +217,16 @@ def report(results: list[dict[str, Any]], *, lost: bool) -> None:
     rows: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for result in results:
         rows[result["category"]].append(result)
-    print(f"{'category':18} needles missing  by name  one call  +question  +grep   median tokens")
+    print(f"{'category':18} needles missing  by name  +question  +pages  +grep   median tokens")
     for name, group in [*sorted(rows.items()), ("all", results)]:
         missing = [ways for result in group for ways in result["reached"]]
         shares = "  ".join(
             f"{share(missing, ways):>{width}}"
-            for ways, width in ((NAMED, 7), (STATED, 8), ((*STATED, *ASKED), 9), (ORDER, 6))
+            for ways, width in ((NAMED, 7), ((*NAMED, *ASKED), 9), (SUGGESTED, 6), (ORDER, 6))
         )
-        cheapest = [min(size for way, size in ways.items() if way in STATED) for ways in missing if {*STATED} & {*ways}]
+        cheapest = [
+            min(size for way, size in ways.items() if way in SUGGESTED) for ways in missing if {*SUGGESTED} & {*ways}
+        ]
         median = f"{statistics.median(cheapest):.0f}" if cheapest else "-"
         print(f"{name:18} {sum(r['needles'] for r in group):7} {len(missing):7}  {shares}  {median:>8}")
     total = sum(len(result["missing"]) for result in results) or 1
@@ -235,7 +243,7 @@ def report(results: list[dict[str, Any]], *, lost: bool) -> None:
     if lost:
         for result in results:
             for needle, ways in zip(result["missing"], result["reached"], strict=True):
-                if not {*STATED} & {*ways}:
+                if not {*SUGGESTED} & {*ways}:
                     place = f"{result['file']}:{needle.get('line')}"
                     print(f"    lost w{needle['weight']} {place} ({', '.join(ways)}) {needle['text'][:100]}")
 

@@ -16,7 +16,7 @@ from overspill.core.excerpt import Costs, Excerpt
 from overspill.core.model import UNITS, Budget, Span, Totals
 from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Store
-from overspill.retrieve import page_starts
+from overspill.retrieve import paging
 from overspill.retrieve.address import RangeLike, parse_range
 from overspill.retrieve.answer import Answer, Page, at_most, closing, default_policy, largest, opening, within
 from overspill.retrieve.rows import Row
@@ -30,9 +30,9 @@ A map of many named places, such as a document's, may take the whole budget."""
 MOST_BYTES = 64 << 20
 """A longer stretch is outlined up to here, and the answer says so."""
 _FACTS_SHARE = 0.5
-_PLACES_SHARE = 0.75
-_PAGES_SHARE = 0.4
-"""Of the budget, for the places at which its pages start: beside what the outline takes otherwise."""
+_PLACES_SHARE = 0.8
+_PAGES_SHARE = 0.25
+"""Of the budget, for the places at which pages start: beside what the outline takes otherwise."""
 _MANY_LANDMARKS = 24
 _BEGINNING_BYTES = 64 * 1024
 _ROUNDS = 7
@@ -104,7 +104,7 @@ class _Outlining:
         self._call = replace(call, question=question) if question else call
         looked_at = Stretch(source, stretch.start, stretch.end, stretch.first_line, self._call)
         self._shape = shape_of(looked_at, beginning=source.read(0, _BEGINNING_BYTES))
-        self._pages = self._page_starts(policy if max_tokens is None else at_most(policy, max_tokens))
+        self._pages = self._paging(policy if max_tokens is None else at_most(policy, max_tokens))
         self._policy = _smaller(policy, max_tokens, self._pages, many=len(self._shape.landmarks) > _MANY_LANDMARKS)
 
     def answer(self) -> Answer:
@@ -133,23 +133,22 @@ class _Outlining:
 
     def _facts(self, shape: Shape) -> list[str]:
         """As many facts as their share of the budget holds: the list of places in the fullest form that fits."""
+        last = [line for line in (self._pages, self._forms()) if line]
+        room = self._room(last, 1.0)
+        if room is None:
+            return []
         lines = [f"# {line}\n" for line in shape.lines]
-        measure, budget = self._policy.measure, self._policy.budget
         many = len(shape.landmarks) > _MANY_LANDMARKS
-        share = _scaled(budget, _FACTS_SHARE * 0.6 if many else _FACTS_SHARE)
-        count = largest(lambda number: measure.fits("".join(lines[:number]), share), len(lines))
-        share = _scaled(budget, _PLACES_SHARE if many else _FACTS_SHARE)
-        facts = lines[:count] + self._places(shape.landmarks, lines[:count], share)
-        return facts + [line for line in (self._pages, self._forms()) if line]
+        share = _scaled(room, _FACTS_SHARE * 0.6 if many else _FACTS_SHARE)
+        count = largest(lambda number: self._policy.measure.fits("".join(lines[:number]), share), len(lines))
+        share = _scaled(room, _PLACES_SHARE if many else _FACTS_SHARE)
+        return lines[:count] + self._places(shape.landmarks, lines[:count], share) + last
 
-    def _page_starts(self, policy: Policy) -> str:
-        """The places at which its pages start, in the fullest form that its share of the budget holds."""
+    def _paging(self, policy: Policy) -> str:
+        """How to take it page by page, in the fullest form that its share of the budget holds."""
         stretch, share = self._stretch, _scaled(policy.budget, _PAGES_SHARE)
-        starts = page_starts.page_starts(
-            self._source, stretch.start, stretch.end, first_line=stretch.first_line, policy=policy
-        )
-        made = (f"# pages from: {listing}\n" for listing in page_starts.listings(starts))
-        return next((line for line in made if policy.measure.fits(line, share)), "")
+        made = paging.listings(self._source, stretch.start, stretch.end, first_line=stretch.first_line, policy=policy)
+        return next((line for words in made if policy.measure.fits(line := f"# {words}\n", share)), "")
 
     def _forms(self) -> str:
         """The calls that any of the places can be put into."""
