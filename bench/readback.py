@@ -1,8 +1,13 @@
 """Walks a corpus of real outputs: is every needle that is not in the excerpt one suggested call away?
 
-A suggested call is one that can be pasted: from the header, for a gap named by a mark (its range, or
-a line it lists), the outline, or a line that the outline lists.  Greps for the question's own words are
-counted apart: the pattern is the model's to choose.  Prints a table; writes nothing.
+A call counts as suggested when it can be pasted from what the model has read, the excerpt or the answer of
+``outline`` to the whole output: it stands there as it is, or its form stands there (``--lines FIRST-LAST``,
+``--around LINE``, ``--for QUESTION``) and the numbers put into it do too: the ends of a mark's range, a line
+that a mark or the outline names, two places that follow one another in the outline.  The question is the
+case's own, word for word; those calls are counted apart.  Pages are counted apart too: the outline names them
+for nothing but their position, one by one or by a step ("pages of 93 lines: --lines 1-93, 94-186, …").  PATTERN
+is the model's to choose: greps for the single words of the question come last, for comparison only.  Prints a
+table; writes nothing.
 
     python bench/readback.py [--corpus DIR] [--tokens N] [--question] [--only REGEX] [--lost] [--jobs N]
 """
@@ -42,18 +47,19 @@ STOP = re.compile(
     r"their|its|they|them|into|than|then|out|all|but|can|could|should|would|about|been|more|most)",
     re.IGNORECASE,
 )
-ENDS = re.compile(r" (\d+(?:\.\d+)?)(?=,|;|$)")
-ORDER = (
-    "header",
-    "gap line",
-    "gap range",
-    "gap outline",
-    "outline",
-    "outline line",
-    "outline section",
-    "outline asked",
-    "grep question",
-)
+ENDS = re.compile(r"(?:^# |[ :])(\d+(?:\.\d+)?)(?=,|;|$)", re.MULTILINE)
+PAGES = "# pages "
+STEP = re.compile(r"^# pages of (\d+) (lines|bytes): ", re.MULTILINE)
+FORMS = "# with places from here: "
+NAMED = ("header", "gap line", "gap range", "gap outline", "outline", "outline line", "outline section", "outline more")
+ASKED = ("outline asked",)
+SUGGESTED = (*NAMED, *ASKED, "outline page")
+ORDER = (*SUGGESTED, "grep question")
+
+
+def place_of(text: str) -> tuple[int, int]:
+    line, _, byte = text.partition(".")
+    return int(line), int(byte or 0)
 
 
 def squeeze(text: str) -> str:
@@ -85,29 +91,43 @@ def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -
         yield "gap outline", lambda lines=lines: outline(store, handle, lines=lines, policy=policy)
     whole = outline(store, handle, policy=policy)
     yield "outline", lambda: whole
-    listed: set[str] = set()
-    for line in whole.text.splitlines():
-        listed.update(NUMBERS.findall(line) if line.startswith(("#", "[")) else re.findall(r"^\d+", line))
+    for verb, options in PASTED.findall(whole.next):
+        named = dict(OPTION.findall(options))
+        yield (
+            "outline more",
+            lambda named=named, verb=verb: {"read": read, "outline": outline}[verb](
+                store, handle, policy=policy, **named
+            ),
+        )
+    if FORMS not in whole.text:  # then it was shown whole
+        return
     total = store.stored(handle).lines
-    for number in sorted(listed, key=float):
-        if 1 <= float(number) < total + 1:
-            yield "outline line", lambda number=number: read(store, handle, around=number, policy=policy)
-    facts = [line for line in whole.text.splitlines() if line.startswith("# ")]
-    places = {tuple(map(int, place.split("."))) for line in facts for place in ENDS.findall(line)}
-    sections = [
-        (first, behind) for first, behind in itertools.pairwise([*sorted(places), (total + 1,)]) if first < behind
-    ]
-    for first, behind in sections:
-        last = f"{behind[0]}.{behind[1] - 1}" if len(behind) > 1 else str(max(first[0], behind[0] - 1))
-        lines = ".".join(map(str, first)) + f"-{last}"
-        yield "outline section", lambda lines=lines: read(store, handle, lines=lines, policy=policy)
+    lines = [line for line in whole.text.splitlines() if not line.startswith(("[", FORMS))]
+    paged = {place for line in lines if line.startswith(PAGES) for place in ENDS.findall(line)}
+    for number in sorted(paged, key=place_of):
+        yield "outline page", lambda number=number: read(store, handle, around=number, policy=policy)
+    facts = "\n".join(line for line in lines if line.startswith("# ") and not line.startswith(PAGES))
+    shown = {number for line in lines for number in re.findall(r"^\d+(?=[:\[])", line)}
+    named = {number for number in (*NUMBERS.findall(facts), *shown) if 1 <= float(number) < total + 1}
+    for number in sorted(named, key=float):
+        yield "outline line", lambda number=number: read(store, handle, around=number, policy=policy)
+    for step, unit in STEP.findall(whole.text):
+        for first in range(1, (total if unit == "lines" else store.stored(handle).bytes) + 1, int(step)):
+            span = {unit: f"{first}-{first + int(step) - 1}"}
+            yield "outline page", lambda span=span: read(store, handle, policy=policy, **span)
+    for way, listed in (("outline section", {*ENDS.findall(facts), *shown}), ("outline page", paged)):
+        places = sorted({place_of(place) for place in listed if 1 <= float(place) < total + 1})
+        for first, behind in itertools.pairwise([*places, (total + 1, 0)]):
+            last = f"{behind[0]}.{behind[1] - 1}" if behind[1] > 1 else str(max(first[0], behind[0] - 1))
+            lines_of = f"{first[0]}.{first[1]}-{last}" if first[1] else f"{first[0]}-{last}"
+            yield way, lambda lines_of=lines_of: read(store, handle, lines=lines_of, policy=policy)
     yield "outline asked", lambda: outline(store, handle, question=question, policy=policy)
     for part in bounded.parts:
         if part.gap is not None:
-            lines = f"{part.gap.first_line}-{part.gap.last_line}"
+            lines_of = f"{part.gap.first_line}-{part.gap.last_line}"
             yield (
                 "outline asked",
-                lambda lines=lines: outline(store, handle, lines=lines, question=question, policy=policy),
+                lambda lines_of=lines_of: outline(store, handle, lines=lines_of, question=question, policy=policy),
             )
     words = {word for word in re.findall(r"[A-Za-z_][\w.-]{2,}", question) if not STOP.fullmatch(word)}
     for word in sorted(words):
@@ -197,24 +217,18 @@ def report(results: list[dict[str, Any]], *, lost: bool) -> None:
     rows: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for result in results:
         rows[result["category"]].append(result)
-    suggested = [way for way in ORDER if way != "grep question"]
-    print(f"{'category':18} needles missing  one call  +grep   median tokens")
+    print(f"{'category':18} needles missing  by name  +question  +pages  +grep   median tokens")
     for name, group in [*sorted(rows.items()), ("all", results)]:
-        missing = [
-            (needle, ways)
-            for result in group
-            for needle, ways in zip(result["missing"], result["reached"], strict=True)
-        ]
-        one = [ways for _, ways in missing if any(way in ways for way in suggested)]
-        grepped = [ways for _, ways in missing if ways]
-        cheapest = [min(size for way, size in ways.items() if way in suggested) for ways in one]
-        share = (
-            f"{100 * len(one) / len(missing):5.1f} %  {100 * len(grepped) / len(missing):5.1f} %"
-            if missing
-            else "     -       -"
+        missing = [ways for result in group for ways in result["reached"]]
+        shares = "  ".join(
+            f"{share(missing, ways):>{width}}"
+            for ways, width in ((NAMED, 7), ((*NAMED, *ASKED), 9), (SUGGESTED, 6), (ORDER, 6))
         )
+        cheapest = [
+            min(size for way, size in ways.items() if way in SUGGESTED) for ways in missing if {*SUGGESTED} & {*ways}
+        ]
         median = f"{statistics.median(cheapest):.0f}" if cheapest else "-"
-        print(f"{name:18} {sum(r['needles'] for r in group):7} {len(missing):7}  {share}  {median:>8}")
+        print(f"{name:18} {sum(r['needles'] for r in group):7} {len(missing):7}  {shares}  {median:>8}")
     total = sum(len(result["missing"]) for result in results) or 1
     print("\nreached by (a needle can be reached in several ways)")
     for way in ORDER:
@@ -229,9 +243,14 @@ def report(results: list[dict[str, Any]], *, lost: bool) -> None:
     if lost:
         for result in results:
             for needle, ways in zip(result["missing"], result["reached"], strict=True):
-                if not any(way in ways for way in suggested):
+                if not {*SUGGESTED} & {*ways}:
                     place = f"{result['file']}:{needle.get('line')}"
-                    print(f"    lost w{needle['weight']} {place} {'(grep) ' if ways else ''}{needle['text'][:100]}")
+                    print(f"    lost w{needle['weight']} {place} ({', '.join(ways)}) {needle['text'][:100]}")
+
+
+def share(missing: list[dict[str, int]], ways: tuple[str, ...]) -> str:
+    reached = sum(1 for found in missing if {*ways} & {*found})
+    return f"{100 * reached / len(missing):.1f} %" if missing else "-"
 
 
 if __name__ == "__main__":

@@ -51,18 +51,22 @@ def test_sql_over_csv_json_and_json_lines() -> None:
     "sql",
     [
         "select * from read_text('{secret}')",
-        "select * from read_csv_auto('{secret}')",
         "select * from '{secret}'",
         "select * from glob('/*')",
+        "with x as (select 1) select (select max(path) from duckdb_databases()) from x",
+        "with x as (with duckdb_views as (select 1) select 1) select * from duckdb_views",
+        "select * from (select 1 union all select path from duckdb_temporary_files())",
+        "select current_setting('temp_directory')",
+        "select getenv('HOME')",
+        "select * from query('select 1')",
         "copy output to '{target}'",
         "attach '{target}' as other",
         "install httpfs",
         "set enable_external_access = true",
         "create table t as select 1",
-        "drop view output",
         "select 1; select 2",
-        "select * from query_table('store')",
         "pragma database_list; select 1",
+        "select 1) union all (select 2",
     ],
 )
 def test_sql_reaches_nothing_else_of_the_machine(sql: str, tmp_path: Path) -> None:
@@ -72,7 +76,62 @@ def test_sql_reaches_nothing_else_of_the_machine(sql: str, tmp_path: Path) -> No
     with pytest.raises(QueryError) as raised:
         query(store, handle, sql=sql.format(secret=secret, target=target))
     assert "abc123" not in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert not target.exists()
+
+
+def test_the_engine_itself_reaches_no_file_and_no_setting_whatever_passes_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    from overspill.retrieve import sql_worker
+
+    secret, output = tmp_path / "secret.csv", tmp_path / "output.csv"
+    secret.write_text("token\nabc123\n")
+    output.write_bytes(CSV)
+    monkeypatch.setattr(sql_worker, "_checked", lambda *given: given[2])
+    asked = {
+        "file": str(output),
+        "scratch": str(tmp_path / "scratch"),
+        "table": "read_csv_auto(?)",
+        "memory_bytes": 512 << 20,
+    }
+    asked |= {"most_rows": 10, "most_chars": 1000}
+    for sql in (
+        f"from read_text('{secret}')",
+        f"from glob('{tmp_path}/*')",
+        "from enable_logging()",
+        "from 'http://localhost:1/x.csv'",
+    ):
+        with pytest.raises(duckdb.Error, match=r"disabled by configuration|has been locked"):
+            list(sql_worker._results(duckdb, {**asked, "sql": sql}))
+
+
+def test_a_statement_that_takes_too_much_memory_is_stopped_at_once() -> None:
+    with pytest.raises(QueryError, match="Memory"):
+        query(*keep(CSV), sql="select repeat('x', 3000000000)", seconds=60)
+
+
+def test_values_of_every_type_are_json() -> None:
+    sql = (
+        "select timestamptz '2026-01-01 00:00:00Z' a, 1.50::decimal(5, 2) b, 'nan'::double c, null d, "
+        "date '2026-01-01' e, {'x': [1]} f, 9007199254740993 g, output.ms from output limit 1 -- the first"
+    )
+    answer = query(*keep(CSV), sql=sql)
+    assert answer.facts == [["2026-01-01 00:00:00+00", 1.5, "NaN", None, "2026-01-01", {"x": [1]}, 9007199254740993, 1]]
+    assert answer.text.splitlines()[1] == '# ["a","b","c","d","e","f","g","ms"]'
+    assert "1-" in query(*keep(CSV), sql="select repeat('x', 100000) from range(100)").text
+
+
+def test_sql_over_parquet(tmp_path: Path) -> None:
+    import duckdb
+
+    made = tmp_path / "made.parquet"
+    duckdb.connect().execute(f"copy (select range as n, range % 7 as k from range(1000)) to '{made}' (format parquet)")
+    store, handle = keep(made.read_bytes())
+    assert query(store, handle, sql="select count(*), max(n) from output where k = 3").facts == [[143, 997]]
+    assert "select * from output limit 5" in query(store, handle, "[0]").text
 
 
 def test_a_query_that_runs_too_long_is_stopped() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from multiprocessing import Queue, get_context
 from pathlib import Path
 
 import pytest
@@ -67,8 +70,53 @@ def test_what_is_not_indexed_is_said() -> None:
     store.outputs()
     late = search(store, "needle", seconds=1, clock=lambda: float(next(ticks)))
     assert "1 of 2 not indexed yet" in late.text
-    with pytest.raises(QueryError, match="3 characters"):
-        search(store, "ab")
+    with pytest.raises(QueryError, match="words"):
+        search(store, " ")
+
+
+def test_words_too_short_for_the_index_are_found_too() -> None:
+    store = MemoryStore()
+    handle = put(store, "日本語\n東京都は晴れ\nexit code: no\n".encode() + b"x" * 9000 + " 東京\n".encode())
+    put(store, "\0東京".encode())
+    answer = search(store, "東京")
+    assert f"\n{handle}:2:東京都は晴れ\n" in answer.text
+    assert "1 binary left out" in answer.text
+    assert [(found.line, found.first_byte) for found in answer.matches] == [(2, 1), (4, 9002)]
+    assert search(store, "晴 東").matches[0].line == 2
+    assert search(store, "NO").matches[0].line == 3
+    assert search(store, "qq").exit_status == 1
+    ticks = iter(range(0, 10_000, 100))
+    late = search(store, "東京", seconds=1, clock=lambda: float(next(ticks)))
+    assert "2 of 2 not looked at for time" in late.text
+
+
+def test_the_line_with_more_of_the_words_comes_first() -> None:
+    store = MemoryStore()
+    handle = put(store, b"connection made\n" * 5 + b"Connection was refused\n" + b"connection made\n" * 5)
+    assert f"\n{handle}:6:Connection was refused\n" in search(store, "connection refused").text
+
+
+def _search_into(root: str, words: str, results: Queue[tuple[str, int]]) -> None:
+    results.put((words, len(search(LocalStore(Path(root)), words).matches)))
+
+
+def test_two_processes_index_at_the_same_time(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    for number in range(12):
+        put(store, b"".join(b"line %d of %d\n" % (n, number) for n in range(4000)) + b"needle %d\n" % number)
+    context = get_context("spawn")
+    results = context.Queue()
+    searching = [
+        context.Process(target=_search_into, args=(str(store.root), word, results)) for word in ("needle", "eedle")
+    ]
+    for process in searching:
+        process.start()
+    found = [results.get(timeout=60) for _ in searching]
+    for process in searching:
+        process.join()
+    assert sorted(found) == [("eedle", 10), ("needle", 10)]
+    with closing(sqlite3.connect(store.root / "search.sqlite")) as index:
+        assert index.execute("select count(*), count(distinct digest) from outputs").fetchone() == (12, 12)
 
 
 def test_only_the_outputs_of_a_session() -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from overspill.core.access import worded
+from overspill.core.access import Calls, worded
 from overspill.core.capture import Capture, Whole
 from overspill.core.excerpt import Costs, Excerpt
 from overspill.core.model import UNITS, Budget, Span, Totals
 from overspill.core.policy import Policy
 from overspill.core.ports import Selection, Store
+from overspill.retrieve import paging
 from overspill.retrieve.address import RangeLike, parse_range
 from overspill.retrieve.answer import Answer, Page, at_most, closing, default_policy, largest, opening, within
 from overspill.retrieve.rows import Row
@@ -29,7 +30,9 @@ A map of many named places, such as a document's, may take the whole budget."""
 MOST_BYTES = 64 << 20
 """A longer stretch is outlined up to here, and the answer says so."""
 _FACTS_SHARE = 0.5
-_PLACES_SHARE = 0.75
+_PLACES_SHARE = 0.8
+_PAGES_SHARE = 0.25
+"""Of the budget, for the places at which pages start: beside what the outline takes otherwise."""
 _MANY_LANDMARKS = 24
 _BEGINNING_BYTES = 64 * 1024
 _ROUNDS = 7
@@ -62,10 +65,10 @@ def outline(
     return answer
 
 
-def _smaller(policy: Policy, max_tokens: int | None, *, many: bool) -> Policy:
+def _smaller(policy: Policy, max_tokens: int | None, pages: str, *, many: bool) -> Policy:
     if max_tokens is None and (many or policy.budget.max_tokens is None):
         return policy
-    return at_most(policy, max_tokens or DEFAULT_TOKENS)
+    return at_most(policy, max_tokens or DEFAULT_TOKENS + policy.measure.tokens(pages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class _Outlining:
         self._call = replace(call, question=question) if question else call
         looked_at = Stretch(source, stretch.start, stretch.end, stretch.first_line, self._call)
         self._shape = shape_of(looked_at, beginning=source.read(0, _BEGINNING_BYTES))
-        self._policy = _smaller(policy, max_tokens, many=len(self._shape.landmarks) > _MANY_LANDMARKS)
+        self._pages = self._paging(policy if max_tokens is None else at_most(policy, max_tokens))
+        self._policy = _smaller(policy, max_tokens, self._pages, many=len(self._shape.landmarks) > _MANY_LANDMARKS)
 
     def answer(self) -> Answer:
         shape = self._shape
@@ -129,13 +133,31 @@ class _Outlining:
 
     def _facts(self, shape: Shape) -> list[str]:
         """As many facts as their share of the budget holds: the list of places in the fullest form that fits."""
+        last = [line for line in (self._pages, self._forms()) if line]
+        room = self._room(last, 1.0)
+        if room is None:
+            return []
         lines = [f"# {line}\n" for line in shape.lines]
-        measure, budget = self._policy.measure, self._policy.budget
         many = len(shape.landmarks) > _MANY_LANDMARKS
-        share = _scaled(budget, _FACTS_SHARE * 0.6 if many else _FACTS_SHARE)
-        count = largest(lambda number: measure.fits("".join(lines[:number]), share), len(lines))
-        share = _scaled(budget, _PLACES_SHARE if many else _FACTS_SHARE)
-        return lines[:count] + self._places(shape.landmarks, lines[:count], share)
+        share = _scaled(room, _FACTS_SHARE * 0.6 if many else _FACTS_SHARE)
+        count = largest(lambda number: self._policy.measure.fits("".join(lines[:number]), share), len(lines))
+        share = _scaled(room, _PLACES_SHARE if many else _FACTS_SHARE)
+        return lines[:count] + self._places(shape.landmarks, lines[:count], share) + last
+
+    def _paging(self, policy: Policy) -> str:
+        """How to take it page by page, in the fullest form that its share of the budget holds."""
+        stretch, share = self._stretch, _scaled(policy.budget, _PAGES_SHARE)
+        made = paging.listings(self._source, stretch.start, stretch.end, first_line=stretch.first_line, policy=policy)
+        return next((line for words in made if policy.measure.fits(line := f"# {words}\n", share)), "")
+
+    def _forms(self) -> str:
+        """The calls that any of the places can be put into."""
+        access, rest = self._policy.access, self._source.rest()
+        if not isinstance(access, Calls):
+            return ""
+        near, stretch = worded(access, "read", rest, around="LINE"), worded(access, "read", rest, lines="FIRST-LAST")
+        asked = worded(access, "outline", rest, lines="FIRST-LAST", question="QUESTION")
+        return f"# with places from here: {near} | {stretch} | {asked}\n"
 
     def _places(self, landmarks: Sequence[Landmark], before: Sequence[str], share: Budget) -> list[str]:
         for listing in listings(landmarks):

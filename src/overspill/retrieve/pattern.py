@@ -17,8 +17,6 @@ from overspill.errors import PatternError
 MOST_PATTERN_CHARS = 10_000
 _CLASSES = "dDsSwWbBAzZnrtfvaQEC"
 _QUANTIFIERS = "?*+{"
-_TELLING_CHARS = 2
-"""A single letter stands in every block."""
 _MOST_BRANCHES = 4
 _REPEATED = re.compile(r"\{[0-9,]*\}")
 _CODED = re.compile(r"\\[xpPuUQ0-9]")
@@ -175,7 +173,7 @@ def _literals(text: str) -> tuple[str, tuple[bytes, ...]]:
     longest = [max(runs, key=len) for runs in branches]
     if plain:
         return longest[0], ()
-    if min(map(len, longest)) < _TELLING_CHARS or len(longest) > _MOST_BRANCHES:
+    if not all(longest) or len(longest) > _MOST_BRANCHES:
         return "", ()
     return "", tuple(run.encode("utf-8", "surrogatepass") for run in longest)
 

@@ -8,14 +8,8 @@ What is no table is said to be none, with what to do instead.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from overspill.core.access import worded
@@ -28,19 +22,9 @@ from overspill.retrieve.content import Content, content_of, parsed
 from overspill.retrieve.source import Source
 
 MOST_PARSED_BYTES = 64 << 20
-MOST_ROWS = 10_000
-"""More rows of a result are not counted."""
-MEMORY = "512MB"
 SECONDS = 20.0
 _INVISIBLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 """What JSON may leave as it is and a display would drop."""
-_TABLES: dict[Content, str] = {
-    "csv": "read_csv_auto(?, sample_size = 20480)",
-    "tsv": "read_csv_auto(?, delim = '\t', sample_size = 20480)",
-    "json": "read_json_auto(?, maximum_object_size = 67108864)",
-    "json lines": "read_json_auto(?, format = 'newline_delimited', maximum_object_size = 67108864)",
-    "parquet": "read_parquet(?)",
-}
 
 
 def query(
@@ -69,8 +53,11 @@ def query(
         if expression is not None:
             results, names, more = _by_jmespath(source, content, expression), None, ""
         else:
+            from overspill.retrieve import sql as engine  # a process to start: only for those who ask by SQL
+
             assert sql is not None
-            names, results, more = _by_sql(source, content, sql, seconds)
+            names, results, is_cut = engine.select(source, content, sql, seconds=seconds)
+            more = f"more than {len(results)}" if is_cut else ""
         option = {"query": expression} if expression is not None else {"sql": sql}
         return _answer(source, results, names, more, option, skipped, policy)
 
@@ -117,76 +104,6 @@ def _by_jmespath(source: Source, content: Content, expression: str) -> list[Any]
     if found is None:
         return []
     return found if isinstance(found, list) else [found]
-
-
-def _by_sql(source: Source, content: Content, sql: str, seconds: float) -> tuple[list[str], list[Any], str]:
-    try:
-        import duckdb
-    except ModuleNotFoundError as missing:
-        raise MissingExtra("an SQL query", "query") from missing
-    with _copied(source, content) as (path, scratch):
-        connection = duckdb.connect(
-            ":memory:", config={"threads": 2, "memory_limit": MEMORY, "temp_directory": str(scratch)}
-        )
-        timer = threading.Timer(seconds, connection.interrupt)
-        timer.daemon = True
-        timer.start()
-        try:
-            return _select(connection, path, content, sql)
-        except duckdb.InterruptException as error:
-            raise QueryError(sql, f"it took longer than {seconds:g} s; select less, or aggregate") from error
-        except duckdb.Error as error:
-            message = str(error).replace(str(path), "output").strip()
-            raise QueryError(sql, message) from error
-        finally:
-            timer.cancel()
-            connection.close()
-
-
-def _select(connection: Any, path: Path, content: Content, sql: str) -> tuple[list[str], list[Any], str]:
-    from duckdb import StatementType
-
-    for setting in (
-        "python_enable_replacements = false",
-        "autoinstall_known_extensions = false",
-        "autoload_known_extensions = false",
-        "max_temp_directory_size = '1GB'",
-        f"allowed_paths = [{_quoted(str(path))}]",
-        "enable_external_access = false",
-        "lock_configuration = true",
-    ):
-        connection.execute(f"set {setting}")
-    table = _TABLES[content].replace("?", _quoted(str(path)))
-    connection.execute(f"create view output as select * from {table}")
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type != StatementType.SELECT:
-        raise QueryError(sql, "one SELECT on the view `output`, and nothing else")
-    cursor = connection.execute(statements[0])
-    names = [column[0] for column in cursor.description]
-    rows = cursor.fetchmany(MOST_ROWS + 1)
-    more = f"more than {MOST_ROWS}" if len(rows) > MOST_ROWS else ""
-    return names, [list(row) for row in rows[:MOST_ROWS]], more
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-@contextmanager
-def _copied(source: Source, content: Content) -> Iterator[tuple[Path, Path]]:
-    """The output as a file of its own: what SQL may do to it never reaches the store."""
-    suffix = {"csv": ".csv", "tsv": ".tsv", "json": ".json", "json lines": ".jsonl", "parquet": ".parquet"}[content]
-    directory = Path(tempfile.mkdtemp(prefix="overspill-query-"))
-    try:
-        path = directory / f"output{suffix}"
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
-            for chunk in source.chunks(0, source.size):
-                file.write(chunk)
-        scratch = directory / "scratch"
-        scratch.mkdir()
-        yield path, scratch
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _answer(

@@ -1,8 +1,8 @@
 """Streams an output past a pattern: which lines match, and where, in memory that does not depend on it.
 
 Lines up to ``WHOLE_LINE_BYTES`` are searched whole.  In a longer one matches are found piece by
-piece, and one longer than ``OVERLAP_BYTES`` can be missed.  Chunks are read ahead in threads; those that
-can't hold what every match must hold are never looked at by the engine.
+piece, and one longer than ``OVERLAP_BYTES`` can be missed.  Chunks are read ahead in threads, which also
+see whether they can hold a match: by what every match must hold, else by the engine.
 """
 
 from __future__ import annotations
@@ -63,6 +63,16 @@ class Block(NamedTuple):
     """Of a piece: where its line starts, or -1."""
 
 
+class Chunk(NamedTuple):
+    """A piece of the bytes as they are read, wherever lines end."""
+
+    data: bytes
+    may: bool
+    """A match may be in it, or in a line that it is a part of."""
+    inner_may: bool
+    """A match may be in the lines that are whole in it."""
+
+
 def hits(
     source: Source,
     pattern: Pattern,
@@ -75,7 +85,7 @@ def hits(
 ) -> Iterator[Hit]:
     """Every line that matches, by its first match; in a line longer than ``long_line`` every match."""
     until, at = clock() + seconds, -1
-    for block in _blocks(source, start, end, pattern.required):
+    for block in _blocks(source, start, end, pattern):
         if clock() > until:
             raise Stopped(block.start)
         for number, hit in enumerate(_in_block(block, pattern, long_line)):
@@ -136,15 +146,16 @@ def _in_block(block: Block, pattern: Pattern, long_line: int) -> Iterator[Hit]:
             return
 
 
-def _blocks(source: Source, start: int, end: int, required: Sequence[bytes]) -> Iterator[Block]:
+def _blocks(source: Source, start: int, end: int, pattern: Pattern) -> Iterator[Block]:
     """The stretch as whole lines, a very long line as pieces; blocks that can't match are left out."""
+    required = pattern.required
     held: list[bytes] = []
     base, may = start, False
     line_start = _entered_line(source, start)
     """Where the line starts that is being searched in pieces, -1 when none is."""
     if line_start >= 0:
         held, base = [source.read(start - 1, 1)], start - 1
-    for data, chunk_may in _seams(_chunks(source, start, end, required), required):
+    for (data, chunk_may, inner_may), seam_may in _seams(_chunks(source, start, end, pattern), required):
         if line_start >= 0:
             joined = held[0] + data
             line_end = joined.find(b"\n") + 1
@@ -154,9 +165,10 @@ def _blocks(source: Source, start: int, end: int, required: Sequence[bytes]) -> 
                 continue
             yield Block(joined[:line_end], base, 1, line_end - 1, line_end, line_start)
             held, base, may, line_start, data = [], base + line_end, True, -1, joined[line_end:]
+            inner_may = True
         held_bytes = sum(map(len, held))
         stop = data.rfind(b"\n") + 1
-        may = may or chunk_may
+        may = may or chunk_may or seam_may or not required
         if not stop:
             held.append(data)
             if held_bytes + len(data) >= WHOLE_LINE_BYTES:
@@ -164,13 +176,12 @@ def _blocks(source: Source, start: int, end: int, required: Sequence[bytes]) -> 
                 yield _piece(joined, base, line_start)
                 held, base = _overlap(joined, base)
             continue
-        if may or not required:
-            first = data.find(b"\n") + 1 if held else 0
-            if held:
-                joined = b"".join((*held, data[:first]))
-                yield Block(joined, base, 0, len(joined) - 1, len(joined), -1)
-            if first < stop:
-                yield Block(data, base + held_bytes, first, stop - 1, stop, -1)
+        first = data.find(b"\n") + 1 if held else 0
+        if held and may:
+            joined = b"".join((*held, data[:first]))
+            yield Block(joined, base, 0, len(joined) - 1, len(joined), -1)
+        if first < stop and inner_may:
+            yield Block(data, base + held_bytes, first, stop - 1, stop, -1)
         base += held_bytes + stop
         held, may = ([data[stop:]] if stop < len(data) else []), chunk_may
     whole = b"".join(held)
@@ -197,28 +208,40 @@ def _overlap(data: bytes, start: int) -> tuple[list[bytes], int]:
     return [data[-keep:]], start + len(data) - keep
 
 
-def _seams(chunks: Iterator[tuple[bytes, bool]], required: Sequence[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Chunks that also say so when what is required stands across the border to the one before."""
+def _seams(chunks: Iterator[Chunk], required: Sequence[bytes]) -> Iterator[tuple[Chunk, bool]]:
+    """Chunks, and whether what is required stands across the border to the one before."""
     reach = max(map(len, required), default=1) - 1
     tail = b""
-    for data, may in chunks:
+    for chunk in chunks:
+        data = chunk.data
         seam = tail + data[:reach]
-        yield data, may or (reach > 0 and any(part in seam for part in required))
+        yield chunk, reach > 0 and any(part in seam for part in required)
         tail = (tail + data[-reach:])[-reach:] if reach > 0 else b""
 
 
-def _chunks(source: Source, start: int, end: int, required: Sequence[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The bytes in order, read ahead; with each chunk, whether it holds what a match must hold."""
+def _chunks(source: Source, start: int, end: int, pattern: Pattern) -> Iterator[Chunk]:
+    """The bytes in order, read ahead; with each chunk, whether matches may be in it.
 
-    def load(at: int) -> tuple[bytes, bool]:
+    Whether it may be in lines that are whole in the chunk is seen by searching them, and whether in the line that
+    goes on in the next chunk, by what a match must hold. The engine lets other threads go on meanwhile.
+    """
+    required = pattern.required
+
+    def load(at: int) -> Chunk:
         data = source.read(at, min(CHUNK_BYTES, end - at))
-        return data, not required or any(find(data, part, 0, len(data)) >= 0 for part in required)
+        held = not required or any(find(data, part, 0, len(data)) >= 0 for part in required)
+        if not held or pattern.literal is not None:
+            return Chunk(data, held, held)
+        first = 0 if at == start else data.find(b"\n") + 1
+        last = data.rfind(b"\n", first)
+        lines = Block(data, at, first, last, len(data), -1)
+        return Chunk(data, held, last < first or next(_in_block(lines, pattern, 1 << 62), None) is not None)
 
     if end - start <= CHUNK_BYTES:
         if start < end:
             yield load(start)
         return
-    waiting: deque[Future[tuple[bytes, bool]]] = deque()
+    waiting: deque[Future[Chunk]] = deque()
     with ThreadPoolExecutor(2, thread_name_prefix="overspill-read-ahead") as pool:
         try:
             for at in range(start, end, CHUNK_BYTES):

@@ -1,7 +1,8 @@
 """``search``: words over all kept outputs, best match first, each as an exact line with its place.
 
 Guarantees: every line shown holds what it was found by, read from the stored bytes; what is not
-indexed is said.  The index is made on the first search and brought up to date by each.
+looked at is said.  The index is made on the first search and brought up to date by each; words too short
+for it are looked for in the outputs themselves, newest first, as long as there is time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing as closed
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from overspill.core.access import worded
 from overspill.core.measure import cut_after, cut_before
@@ -20,16 +23,22 @@ from overspill.core.ports import Store, Stored
 from overspill.errors import OverspillError, QueryError
 from overspill.retrieve.address import whole_number
 from overspill.retrieve.answer import Answer, Found, closing, default_policy, fitted, opening, within
+from overspill.retrieve.pattern import compiled
 from overspill.retrieve.rows import Row
+from overspill.retrieve.scan import Stopped, hits
 from overspill.retrieve.source import Source
 
 if TYPE_CHECKING:
-    from overspill.retrieve.search_index import Piece, SearchIndex
+    from overspill.retrieve.search_index import Piece
 
 DEFAULT_LINES = 10
 SECONDS = 15.0
 _LEAST_CHARS = 3
 """The index is of trigrams: a shorter word can't be looked up."""
+_MOST_OF_ONE = 50
+_MOST_OF_A_PIECE = 3
+_PIECE_BYTES = 4096
+_BINARY_SAMPLE = 8192
 _MOST_PIECES = 400
 _WINDOW_BYTES = 200
 _WORDS = re.compile(r'"([^"]+)"|(\S+)')
@@ -52,18 +61,63 @@ def search(
     policy = policy or default_policy()
     most = whole_number("max", max_lines)
     terms = [phrase or word for phrase, word in _WORDS.findall(words)]
+    if not terms:
+        raise QueryError(words, "write the words to look for")
     usable = [term for term in terms if len(term) >= _LEAST_CHARS]
-    if not usable:
-        raise QueryError(words, f"at least one word of {_LEAST_CHARS} characters or more")
+    rows = [row for row in store.outputs() if not session or row.call.session == session]
+    until = clock() + seconds
+    found = _by_index(store, rows, usable, until, clock) if usable else _by_scanning(store, rows, terms, until, clock)
+    shown = _lines(store, {row.digest: row for row in rows}, found.pieces, terms, most)
+    return _answer(words, shown, rows, found.left_out, policy)
+
+
+class _Found(NamedTuple):
+    pieces: list[Piece]
+    left_out: list[str]
+    """What was not looked at, in words."""
+
+
+def _by_index(store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float]) -> _Found:
     from overspill.retrieve.search_index import SearchIndex  # sqlite3 is loaded when somebody searches
 
-    rows = [row for row in store.outputs() if not session or row.call.session == session]
+    quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
+    digests = {row.digest for row in rows}
     with closed(SearchIndex(_place(store))) as index:
-        left = index.update(store, rows, until=clock() + seconds, clock=clock)
-        partly = index.partly()
-        by_digest = {row.digest: row for row in rows}
-        hits = _lines(store, by_digest, _found(index, usable), terms, most)
-    return _answer(words, hits, rows, left, {d: n for d, n in partly.items() if d in by_digest}, policy)
+        waiting = len(index.update(store, rows, until=until, clock=clock))
+        notes = [note for digest, note in index.partly().items() if digest in digests]
+        pieces = index.pieces(" AND ".join(quoted), _MOST_PIECES) or index.pieces(" OR ".join(quoted), _MOST_PIECES)
+    binary = notes.count("binary")
+    left_out = [f"{waiting} of {len(rows)} not indexed yet: search again to go on"] if waiting else []
+    left_out += [f"{binary} binary left out"] if binary else []
+    left_out += [f"{len(notes) - binary} indexed only in part"] if len(notes) > binary else []
+    return _Found(pieces, left_out)
+
+
+def _by_scanning(
+    store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float]
+) -> _Found:
+    import re2
+
+    from overspill.retrieve.search_index import Piece
+
+    pattern = compiled("|".join(re2.escape(term) for term in terms), case="ignore")
+    pieces: list[Piece] = []
+    binary = 0
+    for place, row in enumerate(rows):
+        if clock() > until:
+            waiting = len(rows) - place
+            return _Found(pieces, [f"{waiting} of {len(rows)} not looked at for time: use a longer word"])
+        with suppress(OverspillError, LookupError, Stopped), Source(store, row.handle) as source:
+            if b"\0" in source.read(0, _BINARY_SAMPLE):
+                binary += 1
+                continue
+            seconds = until - clock()
+            lines = hits(source, pattern, 0, source.size, long_line=_PIECE_BYTES, seconds=seconds, clock=clock)
+            for hit in islice(lines, _MOST_OF_ONE):
+                start = max(hit.line_start, hit.start - _WINDOW_BYTES)
+                length = min(hit.line_end, hit.end + _PIECE_BYTES) - start
+                pieces.append(Piece(row.digest, start, length, float(place)))
+    return _Found(pieces, [f"{binary} binary left out"] if binary else [])
 
 
 def _place(store: Store) -> Path | None:
@@ -72,11 +126,6 @@ def _place(store: Store) -> Path | None:
 
     root = getattr(store, "root", None)
     return Path(root) / FILE if root is not None and Path(root).is_dir() else None
-
-
-def _found(index: SearchIndex, terms: list[str]) -> list[Piece]:
-    quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
-    return index.pieces(" AND ".join(quoted), _MOST_PIECES) or index.pieces(" OR ".join(quoted), _MOST_PIECES)
 
 
 def _lines(
@@ -115,8 +164,11 @@ def _best_lines(source: Source, piece: Piece, terms: list[str]) -> Iterator[tupl
     for line in _split(data):
         text = line.decode("utf-8", "replace").casefold()
         count = sum(term in text for term in wanted)
-        if count and (not best or count >= best[0][0]) and len(best) < 3:
-            best = [entry for entry in best if entry[0] == count] + [(count, at, line)]
+        most = best[0][0] if best else 0
+        if count > most:
+            best = [(count, at, line)]
+        elif count and count == most and len(best) < _MOST_OF_A_PIECE:
+            best.append((count, at, line))
         at += len(line)
     for count, offset, line in best:
         yield count, _row(source, piece.start + offset, line, wanted)
@@ -132,7 +184,8 @@ def _row(source: Source, start: int, line: bytes, wanted: list[str]) -> tuple[Ro
     number = source.line_at(start)
     base = source.line_start(number)
     text = line.decode("utf-8", "surrogateescape")
-    places = [place for term in wanted if (place := text.casefold().find(term)) >= 0]
+    # Not in the folded text: folding can make it longer.
+    places = [found.start() for term in wanted if (found := re.search(re.escape(term), text, re.IGNORECASE))]
     hit = len(text[: min(places, default=0)].encode("utf-8", "surrogateescape"))
     first = 0 if len(line) <= 2 * _WINDOW_BYTES else cut_before(line, max(0, hit - _WINDOW_BYTES))
     last = len(line) if len(line) <= 2 * _WINDOW_BYTES else cut_after(line, min(len(line), hit + _WINDOW_BYTES))
@@ -146,12 +199,11 @@ def _answer(
     words: str,
     hits: list[tuple[str, Row, Found]],
     rows: list[Stored],
-    left: list[Stored],
-    partly: dict[str, str],
+    left_out: list[str],
     policy: Policy,
 ) -> Answer:
     lines = [f"{handle}:{row.shown()}" for handle, row, _ in hits]
-    honest = _honest(left, partly, len(rows))
+    honest = "".join(f"; {part}" for part in left_out)
 
     def head(count: int) -> str:
         amount = f"{count} line{'s' if count != 1 else ''}" if lines else "nothing"
@@ -175,16 +227,3 @@ def _answer(
         next=foot(count).removeprefix("[more: ").removesuffix("]\n"),
         facts=[(handle, found.line) for handle, _, found in hits[:count]],
     )
-
-
-def _honest(left: list[Stored], partly: dict[str, str], total: int) -> str:
-    """What was not looked at."""
-    parts = []
-    if left:
-        parts.append(f"{len(left)} of {total} not indexed yet: search again to go on")
-    binary = sum(note == "binary" for note in partly.values())
-    if binary:
-        parts.append(f"{binary} binary left out")
-    if len(partly) > binary:
-        parts.append(f"{len(partly) - binary} indexed only in part")
-    return "; " + "; ".join(parts) if parts else ""

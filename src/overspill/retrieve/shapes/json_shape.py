@@ -16,6 +16,10 @@ from overspill.retrieve.shapes.model import Landmark, Shape, Stretch
 MOST_BYTES = 24 << 20
 MOST_PATHS = 1_500
 MOST_VALUES = 64
+_MANY_CONTAINERS = 24
+_MANY_VALUES = 150
+"""An object with so many objects and arrays, or so many plain values, under its keys is a map: its keys are data, and
+what stands under them is told together, as ``.*``."""
 _TEXT_BYTES = 60
 _TOKEN = re.compile(
     rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}\n]',
@@ -39,7 +43,8 @@ Place = tuple[int, int]
 class Path:
     """What stands at one path."""
 
-    name: str
+    step: str
+    """How it is reached from the path that it is in."""
     count: int = 0
     types: dict[str, int] = field(default_factory=dict)
     low: float | None = None
@@ -54,6 +59,55 @@ class Path:
     """Members of the containers that stand here."""
     inner: dict[bytes, Path | None] = field(default_factory=dict)
     """By key; what an array holds is under no key. None: one path too many."""
+    any: Path | None = None
+    """Where everything under a key is, once it is a map."""
+
+    def paths(self, name: str = "") -> Iterator[tuple[str, Path]]:
+        """It and what is in it, by full names."""
+        yield name, self
+        for path in (self.any, *self.inner.values()):
+            if path is not None:
+                yield from path.paths(name + path.step)
+
+    def take(self, later: Path) -> None:
+        """Adds what stands at another path, all of it behind what stands here."""
+        self.count += later.count
+        for kind, count in later.types.items():
+            self.types[kind] = self.types.get(kind, 0) + count
+        if later.low is not None and (self.low is None or later.low < self.low):
+            self.low, self.low_at = later.low, later.low_at
+        if later.high is not None and (self.high is None or later.high > self.high):
+            self.high, self.high_at = later.high, later.high_at
+        self.fewest, self.most = min(self.fewest, later.fewest), max(self.most, later.most)
+        if self.values is not None:
+            for value, count in (later.values or {}).items():
+                self.first.setdefault(value, later.first[value])
+                self.values[value] = self.values.get(value, 0) + count
+            if later.values is None or len(self.values) > MOST_VALUES:
+                self.values, self.first = None, {}
+        if later.any is not None:
+            self.gather()
+            self.any = _joined(self.any, later.any)
+        for key, path in later.inner.items():
+            if path is not None and self.any is not None and key:
+                self.any.take(path)
+            elif path is not None:
+                self.inner[key] = _joined(self.inner.get(key), path)
+
+    def gather(self) -> None:
+        """From now on it is a map."""
+        for key in [key for key in self.inner if key]:
+            path = self.inner.pop(key)
+            if path is not None:
+                path.step = ".*"
+                self.any = _joined(self.any, path)
+
+
+def _joined(path: Path | None, later: Path) -> Path:
+    if path is None:
+        return later
+    path.take(later)
+    return path
 
 
 @dataclass(slots=True)
@@ -69,7 +123,9 @@ class _Open:
 class _Walk:
     def __init__(self) -> None:
         self.root = Path("")
-        self.paths: list[Path] = []
+        self.count = 0
+        self.left_out = 0
+        """Paths, and those that were too many."""
         self.stack: list[_Open] = []
         self.deeper = 0
         """Open containers that are nested too deep to be followed."""
@@ -101,22 +157,27 @@ class _Walk:
             if top.path is None:
                 return None
             outer, key = top.path, top.key
+            if outer.any is not None and top.is_object:
+                return outer.any
         try:
             return outer.inner[key]
         except KeyError:
             return self._new_path(outer, key)
 
     def _new_path(self, outer: Path, key: bytes) -> Path | None:
-        if outer is self.root:
-            name = ""
-        elif self.stack[-1].is_object:
-            plain = _PLAIN_KEY.fullmatch(key)
-            name = f"{outer.name}.{(plain.group(1) if plain else _shortened(key).encode()).decode()}"
+        if not key:
+            step = "" if outer is self.root else "[]"
+        elif _is_map(outer):
+            before = sum(1 for _ in outer.paths())
+            outer.gather()
+            self.count -= before - sum(1 for _ in outer.paths())
+            return outer.any
         else:
-            name = f"{outer.name}[]"
-        made = Path(name) if len(self.paths) < MOST_PATHS else None
-        if made is not None:
-            self.paths.append(made)
+            plain = _PLAIN_KEY.fullmatch(key)
+            step = "." + (plain.group(1).decode() if plain else _shortened(key))
+        made = Path(step) if self.count < MOST_PATHS else None
+        self.count += made is not None
+        self.left_out += made is None
         if len(outer.inner) < MOST_PATHS:
             outer.inner[key] = made
         return made
@@ -168,9 +229,10 @@ def json_shape(stretch: Stretch) -> Shape:
     one_line = stretch.source.lines == 1
     walk = _Walk()
     covered = _read(stretch, walk)
-    lines = list(_described(walk.paths, one_line=one_line))
-    facts = {path.name or "$": _facts(path, one_line=one_line) for path in walk.paths}
-    headline = f"{len(walk.paths)}{'+' if len(walk.paths) >= MOST_PATHS else ''} paths"
+    paths = [(name or "$", path) for inner in walk.root.inner.values() if inner for name, path in inner.paths()]
+    lines = list(_described(paths, one_line=one_line))
+    facts = {name: _facts(path, one_line=one_line) for name, path in paths}
+    headline = f"{len(paths)}{'+' if walk.left_out else ''} paths"
     if covered < stretch.end - stretch.start:
         headline += f" in its first {covered} bytes"
     marks = [Landmark(line, name, level, byte if one_line else 0) for line, name, level, byte, _ in walk.landmarks]
@@ -222,11 +284,17 @@ def _at(place: Place, *, one_line: bool) -> str:
     return f"{place[0]}.{place[1]}" if one_line else str(place[0])
 
 
-def _described(paths: list[Path], *, one_line: bool) -> Iterator[str]:
+def _is_map(path: Path) -> bool:
+    if len(path.inner) not in (_MANY_CONTAINERS, _MANY_VALUES):
+        return False
+    kinds = {kind in ("object", "array") for inner in path.inner.values() if inner for kind in inner.types}
+    return kinds == {True} or (kinds == {False} and len(path.inner) == _MANY_VALUES)
+
+
+def _described(paths: list[tuple[str, Path]], *, one_line: bool) -> Iterator[str]:
     """Rare and extreme values first, then each path with what stands there."""
     telling, plain = [], []
-    for path in paths:
-        shown = path.name or "$"
+    for shown, path in paths:
         values = path.values
         if values is not None and path.count >= 5 and len(values) > 1:
             usual, most = max(values.items(), key=lambda entry: entry[1])
@@ -253,7 +321,13 @@ def _words(path: Path, *, one_line: bool) -> str:
     if path.low is not None and path.high is not None and path.low != path.high:
         low, high = _at(path.low_at, one_line=one_line), _at(path.high_at, one_line=one_line)
         words += f", {path.low:g} (at {low}) to {path.high:g} (at {high})"
-    elif path.values and "object" not in path.types and "array" not in path.types and len(path.values) <= 5:
+    elif (
+        path.values
+        and "object" not in path.types
+        and "array" not in path.types
+        and kinds != "null"
+        and len(path.values) <= 5
+    ):
         words += ": " + ", ".join(map(_shortened, path.values))
     return words
 

@@ -1,0 +1,101 @@
+"""SQL over an output that is a table: on a copy of it, in a process that can be stopped.
+
+Guarantees: what a statement does reaches neither the store nor this process, and is over when its time
+is; the engine's sentence comes back in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from overspill.errors import MissingExtra, QueryError
+from overspill.retrieve.content import Content
+from overspill.retrieve.source import Source
+
+MOST_ROWS = 10_000
+MOST_CHARS = 8 << 20
+"""More rows, or more text in them, of a result are not fetched."""
+MEMORY_BYTES = 512 << 20
+_WORKER = Path(__file__).with_name("sql_worker.py")
+_LARGEST = 64 << 20
+_TABLES: dict[Content, tuple[str, str]] = {
+    "csv": (".csv", "read_csv_auto(?, sample_size = 20480)"),
+    "tsv": (".tsv", "read_csv_auto(?, delim = '\t', sample_size = 20480)"),
+    "json": (".json", f"read_json_auto(?, maximum_object_size = {_LARGEST})"),
+    "json lines": (".jsonl", f"read_json_auto(?, format = 'newline_delimited', maximum_object_size = {_LARGEST})"),
+    "parquet": (".parquet", "read_parquet(?)"),
+}
+_NEEDED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Of the environment, what a Python can't start without on some systems."""
+
+
+class Table(NamedTuple):
+    """A result: names of its columns, its first rows, and whether there are more."""
+
+    names: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+
+
+def select(source: Source, content: Content, sql: str, *, seconds: float) -> Table:
+    with _copied(source, content) as (path, scratch):
+        asked = {
+            "path": sys.path,
+            "file": str(path),
+            "scratch": str(scratch),
+            "table": _TABLES[content][1],
+            "sql": sql,
+            "memory_bytes": MEMORY_BYTES,
+            "most_rows": MOST_ROWS,
+            "most_chars": MOST_CHARS,
+        }
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-I", str(_WORKER)],
+                input=json.dumps(asked).encode(),
+                capture_output=True,
+                cwd=scratch,
+                env={name: os.environ[name] for name in _NEEDED if name in os.environ},
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise QueryError(sql, f"it took longer than {seconds:g} s; select less, or aggregate") from None
+    return _table(sql, ran)
+
+
+def _table(sql: str, ran: subprocess.CompletedProcess[bytes]) -> Table:
+    lines = [json.loads(line) for line in ran.stdout.splitlines() if line.endswith((b"]", b"}"))]
+    last = lines[-1] if lines and isinstance(lines[-1], dict) else {}
+    if "missing" in last:
+        raise MissingExtra("an SQL query", "query")
+    if "refused" in last:
+        raise QueryError(sql, " ".join(last["refused"].split()))
+    if "rows" not in last and "more" not in last:
+        raise QueryError(sql, f"the engine stopped (exit status {ran.returncode}): select less, or aggregate")
+    return Table(lines[0]["columns"], lines[1:-1], "more" in last)
+
+
+@contextmanager
+def _copied(source: Source, content: Content) -> Iterator[tuple[Path, Path]]:
+    """The output as a file of its own, and a place for what the engine writes out of memory."""
+    directory = Path(tempfile.mkdtemp(prefix="overspill-query-"))
+    try:
+        path = directory / f"output{_TABLES[content][0]}"
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
+            for chunk in source.chunks(0, source.size):
+                file.write(chunk)
+        scratch = directory / "scratch"
+        scratch.mkdir()
+        yield path, scratch
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
