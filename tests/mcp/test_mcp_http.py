@@ -19,7 +19,7 @@ from mcp_wiring import SERVERS, interposer, lines, node_server, text
 
 from mcp import Client, StdioServerParameters
 from overspill.mcp import headers, wire
-from overspill.mcp.http import given_headers, shown_url
+from overspill.mcp.address import given_headers, shown_url
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
@@ -141,6 +141,8 @@ class Scripted:
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.answers: list[Callable[[str, Any], bytes]] = []
+        self.listed: Callable[[str, Any], bytes] = answered({"tools": []})
+        """To overspill itself, when a tool is called that nobody has listed."""
 
     async def __aenter__(self) -> Scripted:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -157,6 +159,10 @@ class Scripted:
                 (int(line[15:]) for line in head.lower().splitlines() if line.startswith("content-length:")), 0
             )
             body = await reader.readexactly(length)
+            if b'"overspill-list-' in body:
+                writer.write(self.listed(head, json.loads(body)))
+                await writer.drain()
+                return
             self.heads.append(head)
             self.bodies.append(body)
             answer = self.answers.pop(0)(head, json.loads(body) if body else None) if self.answers else response(404)

@@ -19,7 +19,8 @@ from overspill.errors import MissingExtra
 from overspill.mcp import wire
 from overspill.mcp.assembly import Assembly, assembled
 from overspill.mcp.readback import Answering, own_tools, store_id
-from overspill.mcp.results import Setting, bound_message
+from overspill.mcp.results import bound_message
+from overspill.mcp.rules import Setting
 from overspill.mcp.toolbook import NamedTools, ReadBackTool, ToolBook
 
 try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from overspill.concurrency import in_thread
@@ -16,6 +17,7 @@ from overspill.mcp import headers as names
 from overspill.mcp import wire
 from overspill.mcp.assembly import Assembly, assembled
 from overspill.mcp.messages import Conversation, Turn
+from overspill.mcp.unlisted import Unlisted
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -24,7 +26,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _MOST_SESSIONS = 10_000
 _MOST_REQUEST_BYTES = 64 << 20
-_SMALL_BYTES = 16_384
 
 
 class OverspillASGI:
@@ -58,6 +59,8 @@ class OverspillASGI:
             await self._app(scope, receive, send)
             return
         turn = conversation.from_host(body)
+        if turn.unlisted:
+            await self._list(turn.unlisted, scope, receive)
         own = [await in_thread(conversation.answer, call) for call in turn.calls]
         if not turn.forward and (own or turn.answer):
             await _json(send, (own or [turn.answer])[0])
@@ -65,6 +68,15 @@ class OverspillASGI:
         if turn.forward != body:
             scope = {**scope, "headers": _for_changed(scope["headers"], turn)}
         await self._app(scope, _again(turn.forward, receive), self._answering(send, conversation, own))
+
+    async def _list(self, unlisted: Unlisted, scope: Scope, receive: Receive) -> None:
+        """The list may have been another worker's answer, or this one's before it was started again."""
+        while unlisted.request and not unlisted.is_known:
+            heard = _Heard()
+            asked = {**scope, "headers": _for_list(scope["headers"], unlisted.request)}
+            with suppress(Exception):  # it will fail at the call as well, and say so there
+                await self._app(asked, _again(unlisted.request, receive), heard.send)
+            unlisted.listed(heard.response(unlisted.key))
 
     def _answering(self, send: Send, conversation: Conversation, own: list[bytes] | None = None) -> Send:
         return _Answer(send, conversation, own or [], self._remember).send
@@ -120,7 +132,7 @@ class _Answer:
     async def _stream(self, message: MutableMapping[str, Any]) -> None:
         out = []
         for event in self._events.feed(message.get("body", b"")):
-            data = await self._changed(event.data) if event.data else event.data
+            data = await self._conversation.from_server_beside(event.data) if event.data else event.data
             out.append(event.with_data(data))
         more = bool(message.get("more_body"))
         if not more:
@@ -129,7 +141,7 @@ class _Answer:
             await self._part(b"".join(out), more=more)
 
     async def _finish(self) -> None:
-        body = await self._changed(b"".join(self._body))
+        body = await self._conversation.from_server_beside(b"".join(self._body))
         if self._own:
             others = [item for answer in self._own for item in wire.elements(answer) or ()]
             body = wire.encoded([*others, *(wire.elements(body) or [wire.Raw(body)])])
@@ -137,12 +149,29 @@ class _Answer:
         await self._send({**self._start, "headers": [*self._start["headers"], length]})
         await self._part(body, more=False)
 
-    async def _changed(self, data: bytes) -> bytes:
-        change = self._conversation.from_server
-        return change(data) if len(data) < _SMALL_BYTES else await in_thread(change, data)
-
     async def _part(self, body: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+class _Heard:
+    """The answer to a request of overspill's own."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._body: list[bytes] = []
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            given = {name.lower(): value for name, value in message["headers"]}
+            self._kind = given.get(b"content-type", b"").decode("latin-1")
+        else:
+            self._body.append(message.get("body", b""))
+
+    def response(self, key: str) -> bytes:
+        body = b"".join(self._body)
+        is_stream = self._kind.startswith("text/event-stream")
+        said = [event.data for event in wire.Events().feed(body)] if is_stream else [body]
+        return next((one for one in said if (found := wire.envelope(one)) and found.key == key), b"")
 
 
 async def _whole(receive: Receive) -> bytes | None:
@@ -184,11 +213,18 @@ async def _json(send: Send, body: bytes) -> None:
 def _for_changed(headers: list[tuple[bytes, bytes]], turn: Turn) -> list[tuple[bytes, bytes]]:
     """The length, and the name that newer versions repeat in a header."""
     said: Mapping[str, str] = names.of_message(turn.forward, {})
-    changed = _without(headers, b"content-length", *([b"mcp-name"] if "mcp-name" in said else []))
-    changed.append((b"content-length", str(len(turn.forward)).encode()))
-    if "mcp-name" in said:
-        changed.append((b"mcp-name", said["mcp-name"].encode()))
-    return changed
+    return _with(headers, turn.forward, {name: said[name] for name in ("mcp-name",) if name in said})
+
+
+def _for_list(headers: list[tuple[bytes, bytes]], request: bytes) -> list[tuple[bytes, bytes]]:
+    """Those of a call, for a list: nothing of the tool and its arguments."""
+    kept = [(name, value) for name, value in headers if not name.lower().startswith(b"mcp-param-")]
+    return _with(_without(kept, b"mcp-name"), request, names.of_message(request, {}))
+
+
+def _with(headers: list[tuple[bytes, bytes]], body: bytes, said: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    more = [(name.encode(), value.encode()) for name, value in {**said, "content-length": str(len(body))}.items()]
+    return _without(headers, *(name for name, _ in more)) + more
 
 
 def _without(headers: list[tuple[bytes, bytes]], *dropped: bytes) -> list[tuple[bytes, bytes]]:

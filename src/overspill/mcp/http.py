@@ -1,36 +1,36 @@
 """Stands between a host on pipes and a server on streamable HTTP.
 
-Guarantees: the host sees the server's messages as lines; a stream that breaks is resumed where it broke,
-a session that expired is begun again once; a server that can't be reached is a refusal in words, and
-read-back goes on.  Headers given for the server are sent to its origin only and never logged.
+Guarantees: the host sees the server's messages as lines; streams are resumed where they end, a session
+that expired is begun again once; a server that can't be reached is a refusal in words, and read-back
+goes on.  Headers given for the server are sent to its origin only and never logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from overspill.concurrency import in_thread
-from overspill.errors import MissingExtra, PolicyError
+from overspill.errors import MissingExtra
 from overspill.mcp import headers as names
 from overspill.mcp import wire
+from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, Outlet, OwnCalls
+from overspill.mcp.streams import Streams, messages_of
+from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
     import httpx
 
-_ATTEMPTS = 5
-_RETRY_SECONDS = 1.0
+_NOTE_SECONDS = 30
+"""A notification is not waited for longer: what comes after it waits too."""
 _WAITING_LINES = 64
-_SMALL_BYTES = 16_384
 _REFUSED = -32000
 _OFFERED = "application/json, text/event-stream"
 
@@ -52,34 +52,6 @@ def run(options: Mapping[str, Any]) -> int:
     return asyncio.run(Bridge(url, given, parts.conversation()).run())
 
 
-def checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PolicyError("--url", shown_url(url), "an address that begins with http:// or https://")
-    return url
-
-
-def shown_url(url: str) -> str:
-    """An address as it may be logged: it can carry secrets before the host and behind the path."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
-
-
-def given_headers(lines: Any, env: Mapping[str, str]) -> dict[str, str]:
-    """`Name: value` lines; ``${NAME}`` in a value is taken from the environment, so that no secret need be typed."""
-    found = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name.strip()):
-            raise PolicyError("--header", name[:40], "a line such as 'Authorization: Bearer ${TOKEN}'")
-        for wanted in re.findall(r"\$\{(\w+)\}", value):
-            if wanted not in env:
-                raise PolicyError("--header", name, f"the variable {wanted} set: the line names it")
-            value = value.replace("${" + wanted + "}", env[wanted])
-        found[name.strip()] = value.strip()
-    return found
-
-
 class Bridge:
     """One host on the descriptors 0 and 1, one server at an address."""
 
@@ -95,6 +67,8 @@ class Bridge:
         self._handshake: bytes = b""
         self._listing: set[object] = set()
         self._posts: dict[object, tuple[asyncio.Task[None], bool]] = {}
+        self._given_up: set[object] = set()
+        self._batches: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._renewing = asyncio.Lock()
 
@@ -105,6 +79,7 @@ class Bridge:
         timeout = httpx.Timeout(None, connect=30)
         async with httpx.AsyncClient(headers=self._given, timeout=timeout, limits=limits) as client:
             self._client = client
+            self._streams = Streams(client, lambda: self._url, self._stream_headers)
             lines: asyncio.Queue[bytes] = asyncio.Queue(_WAITING_LINES)
             loop = asyncio.get_running_loop()
             threading.Thread(target=_read_lines, args=(loop, lines), daemon=True).start()
@@ -118,15 +93,20 @@ class Bridge:
             return
         turn: Turn = self._conversation.from_host(line)
         for call in turn.calls:
-            self._own.put(call)
+            await in_thread(self._own.put, call)
         if turn.answer:
             await self._to_host(turn.answer)
+        if turn.unlisted:
+            await self._list(turn.unlisted)
         if not turn.forward:
             return
         message = turn.forward.strip()
         found = wire.envelope(message)
-        if found is None or not found.is_request:
+        if found is not None and not found.is_request:
             await self._post_note(message, found)
+            return
+        if found is None:
+            self._background(self._batch(message))
             return
         if found.method == "initialize":
             self._session, self._version, self._handshake = None, None, message
@@ -137,17 +117,54 @@ class Bridge:
         self._posts[found.key] = (task, modern)
         task.add_done_callback(lambda _: self._posts.pop(found.key, None))
 
-    async def _post_note(self, message: bytes, found: wire.Envelope | None) -> None:
+    def _background(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._batches.add(task)
+        task.add_done_callback(self._batches.discard)
+
+    async def _post_note(self, message: bytes, found: wire.Envelope) -> None:
         """Notifications and responses, one after the other: their order tells something."""
-        if found is not None and found.method == "notifications/cancelled" and self._was_cancelled(found):
+        if found.method == "notifications/cancelled" and self._was_cancelled(found):
             return
         try:
-            async with self._client.stream("POST", self._url, content=message, headers=self._headers(message)) as got:
-                await got.aread()
+            async with asyncio.timeout(_NOTE_SECONDS), self._posted(message) as got:
+                lost = f"{shown_url(self._url)} answered {got.status_code}" if got.status_code >= 400 else ""
         except Exception as fault:
-            print(f"overspill: a notification was lost: {_in_words(fault, self._url)}", file=sys.stderr)
-        if found is not None and found.method == "notifications/initialized" and self._listener is None:
-            self._listener = asyncio.create_task(self._listen())
+            lost = _in_words(fault, self._url)
+        if lost:
+            print(f"overspill: a notification was lost: {lost}", file=sys.stderr)
+        if found.method == "notifications/initialized":
+            self._listen_anew()
+
+    async def _batch(self, message: bytes) -> None:
+        """Several messages in one, of older versions, or what is no JSON: what comes back is passed on."""
+        requests = [one for item in wire.elements(message) or () if (one := wire.envelope(item)) and one.is_request]
+        try:
+            async with self._posted(message) as got:
+                async for data in messages_of(got):
+                    await self._pass(data, None)
+                    requests = []
+                failed = f"the server at {shown_url(self._url)} answered {got.status_code}"
+        except Exception as fault:
+            failed = _in_words(fault, self._url)
+        for found in requests:
+            await self._refuse(found, failed)
+
+    async def _list(self, unlisted: Unlisted) -> None:
+        while unlisted.request and not unlisted.is_known:
+            answer = b""
+            with suppress(Exception):  # a server that does not answer this will not answer the call
+                async with asyncio.timeout(WAITING_SECONDS), self._posted(unlisted.request) as got:
+                    async for data in messages_of(got):
+                        said = wire.envelope(data)
+                        if said is not None and said.key == unlisted.key:
+                            self._note_marks(said)
+                            answer = data
+                            break
+            unlisted.listed(answer)
+
+    def _posted(self, message: bytes) -> AbstractAsyncContextManager[httpx.Response]:
+        return self._client.stream("POST", self._url, content=message, headers=self._headers(message))
 
     def _was_cancelled(self, found: wire.Envelope) -> bool:
         """From 2026-07-28 on a request is cancelled by closing its stream."""
@@ -156,6 +173,9 @@ class Bridge:
         task, modern = self._posts.get(key, (None, self._version is None and not self._handshake))
         if modern and task is not None:
             task.cancel()
+        elif task is not None:
+            self._given_up.add(key)
+            task.add_done_callback(lambda _: self._given_up.discard(key))
         return modern
 
     async def _request(self, message: bytes, found: wire.Envelope) -> None:
@@ -168,7 +188,7 @@ class Bridge:
 
     async def _exchange(self, message: bytes, found: wire.Envelope, *, attempt: int = 0) -> None:
         session = self._session
-        async with self._client.stream("POST", self._url, content=message, headers=self._headers(message)) as got:
+        async with self._posted(message) as got:
             if found.method == "initialize":
                 self._session = got.headers.get(names.SESSION)
             if got.status_code < 300:
@@ -195,46 +215,23 @@ class Bridge:
             await self._refuse(found, f"the server answered {got.status_code} with {kind[:60] or 'nothing'}")
 
     async def _stream(self, got: httpx.Response, found: wire.Envelope) -> None:
-        """Events until the response has come; from where it broke, when it breaks."""
-        last, wait = "", _RETRY_SECONDS
-        for _ in range(_ATTEMPTS):
-            events = wire.Events()
-            with suppress(_errors()):
-                async for chunk in got.aiter_bytes():
-                    for event in events.feed(chunk):
-                        last = event.id or last
-                        wait = wait if event.retry_ms is None else event.retry_ms / 1000
-                        if event.data and await self._pass(event.data, found):
-                            return
-            if not last:
-                break
-            await asyncio.sleep(wait)
-            request = self._client.build_request("GET", self._url, headers=self._stream_headers(last))
-            got = await self._client.send(request, stream=True)
-            if got.status_code != 200:
-                break
+        """Events until the response has come; one that was given up is not resumed."""
+        async with aclosing(self._streams.followed(got, is_wanted=lambda: found.key not in self._given_up)) as stream:
+            async for data in stream:
+                if await self._pass(data, found):
+                    return
         await self._refuse(found, "the server's stream ended without the response")
 
+    def _listen_anew(self) -> None:
+        """To what the server says unasked, for as long as it offers a stream for that."""
+        if self._listener is not None:
+            self._listener.cancel()
+        self._listener = asyncio.create_task(self._listen())
+
     async def _listen(self) -> None:
-        """What the server says unasked, for as long as it offers a stream for that."""
-        last, wait, failures = "", _RETRY_SECONDS, 0
-        while failures < _ATTEMPTS:
-            try:
-                headers = self._stream_headers(last)
-                async with self._client.stream("GET", self._url, headers=headers) as got:
-                    if got.status_code != 200:
-                        return
-                    events = wire.Events()
-                    async for chunk in got.aiter_bytes():
-                        failures = 0
-                        for event in events.feed(chunk):
-                            last = event.id or last
-                            wait = wait if event.retry_ms is None else event.retry_ms / 1000
-                            if event.data:
-                                await self._pass(event.data, None)
-            except _errors():
-                failures += 1
-            await asyncio.sleep(wait)
+        async with aclosing(self._streams.followed()) as stream:
+            async for data in stream:
+                await self._pass(data, None)
 
     async def _pass(self, message: bytes, found: wire.Envelope | None) -> bool:
         """On to the host; True when it was the response."""
@@ -245,9 +242,7 @@ class Bridge:
             self._learn(got, found)
         if b"\n" in message or b"\r" in message:
             message = wire.on_one_line(message)
-        small = len(message) < _SMALL_BYTES
-        change = self._conversation.from_server
-        await self._to_host(change(message) if small else await in_thread(change, message))
+        await self._to_host(await self._conversation.from_server_beside(message))
         return found is not None and (got is None or (got.is_response and got.key == found.key))
 
     def _learn(self, got: wire.Envelope, found: wire.Envelope) -> None:
@@ -257,9 +252,12 @@ class Bridge:
             self._version = version if isinstance(version, str) else None
         if got.key in self._listing and bytes(got.result):
             self._listing.discard(got.key)
-            if b"x-mcp-header" in bytes(got.result):
-                for tool in (wire.decoded(got.result) or {}).get("tools", ()):
-                    self._marked[str(tool.get("name"))] = names.marked_arguments(tool.get("inputSchema"))
+            self._note_marks(got)
+
+    def _note_marks(self, got: wire.Envelope) -> None:
+        if b"x-mcp-header" in bytes(got.result):
+            for tool in (wire.decoded(got.result) or {}).get("tools", ()):
+                self._marked[str(tool.get("name"))] = names.marked_arguments(tool.get("inputSchema"))
 
     async def _renew(self, session: str) -> None:
         """The session has expired: the same handshake begins another, unseen by the host."""
@@ -267,13 +265,14 @@ class Bridge:
             if self._session != session:
                 return
             self._session = None
-            again = self._headers(self._handshake)
-            async with self._client.stream("POST", self._url, content=self._handshake, headers=again) as got:
+            async with self._posted(self._handshake) as got:
                 self._session = got.headers.get(names.SESSION)
                 async for _ in got.aiter_bytes():
                     pass
             note = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
             await self._client.post(self._url, content=note, headers=self._headers(note))
+            if self._listener is not None:
+                self._listen_anew()
 
     async def _failed(self, got: httpx.Response, body: bytes, found: wire.Envelope) -> None:
         said = wire.members(body) if body.lstrip()[:1] == b"{" else None
@@ -321,7 +320,7 @@ class Bridge:
         """The host has closed its side: what is on its way may arrive, then the session ends."""
         if self._listener:
             self._listener.cancel()
-        tasks = [task for task, _ in self._posts.values()]
+        tasks = [*(task for task, _ in self._posts.values()), *self._batches]
         if tasks:
             await asyncio.wait(tasks, timeout=ENDING_SECONDS)
         await in_thread(self._own.drain, ENDING_SECONDS)
@@ -347,12 +346,6 @@ def _read_lines(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes]) ->
             put(rest)
     with suppress(RuntimeError):
         put(b"")
-
-
-def _errors() -> type[Exception]:
-    import httpx
-
-    return httpx.HTTPError
 
 
 def _in_words(fault: Exception, url: str) -> str:

@@ -9,25 +9,32 @@ overspill's lets the message through.
 from __future__ import annotations
 
 import logging
+import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Protocol
 
 import msgspec
 
+from overspill.bounder import Bounder
+from overspill.concurrency import in_thread
 from overspill.core.model import Bounded, Call
 from overspill.mcp import wire
-from overspill.mcp.results import Setting, bound_message
-from overspill.mcp.rules import Rules
+from overspill.mcp.results import bound_message, bound_refusal
+from overspill.mcp.rules import Rules, Setting
 from overspill.mcp.toolbook import ToolBook
+from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 from overspill.mcp.wire import NOTHING, Envelope, Raw
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """Requests of 2026-07-28 and later carry it; their results say of what type they are."""
 
 SERVER_GONE = -32000
-_MOST_TASKS = 10_000
+_MOST_GIVEN_UP = 1_000
+_SMALL_BYTES = 16_384
 
 log = logging.getLogger("overspill")
 
@@ -58,6 +65,8 @@ class Turn:
     forward: bytes = b""
     answer: bytes = b""
     calls: tuple[OwnCall, ...] = ()
+    unlisted: Unlisted | None = None
+    """What is asked of the server, and answered, before the message goes on."""
 
 
 class _CallParams(msgspec.Struct):
@@ -78,6 +87,7 @@ class _Pending:
     first_page: bool = True
 
 
+_OF_TOOLS = ("tools/call", "tasks/result")
 _PARAMS = msgspec.json.Decoder(_CallParams)
 _NO_PARAMS = _CallParams()
 
@@ -99,7 +109,10 @@ class Conversation:
         self._shown = shown
         self._pending: dict[object, _Pending] = {}
         self._own: set[object] = set()
-        self._tasks: dict[str, str] = {}
+        self._list_ids = count(1)
+        self._asked = ""
+        self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._given_up: deque[object] = deque()
         self._gone = ""
         self._lock = threading.Lock()
         self.is_started = False
@@ -131,10 +144,11 @@ class Conversation:
         answers = [Raw(turn.answer) for turn in turns if turn.answer]
         calls = tuple(call for turn in turns for call in turn.calls)
         forward = [turn.forward for turn in turns if turn.forward]
+        unlisted = next((turn.unlisted for turn in turns if turn.unlisted), None)
         if [bytes(item) for item in whole] == forward:
-            return Turn(line)
+            return Turn(line, unlisted=unlisted)
         joined = b"[" + b",".join(forward) + b"]" + _end_of(line) if forward else b""
-        return Turn(joined, wire.encoded(answers) if answers else b"", calls)
+        return Turn(joined, wire.encoded(answers) if answers else b"", calls, unlisted)
 
     def _one_from_host(self, line: bytes, found: Envelope, *, batched: bool) -> Turn:
         if not found.is_request:
@@ -152,10 +166,11 @@ class Conversation:
             if self._gone:
                 return Turn(answer=self._without_server(found, params))
             self._pending[key] = self._expected(found, params)
-        true_name = self.book.true_name(params.name) if method == "tools/call" else params.name
-        if true_name != params.name:
-            return Turn(_renamed(line, true_name))
-        return Turn(line)
+        if method != "tools/call" or not isinstance(params.name, str):
+            return Turn(line)
+        unlisted = Unlisted(self.book, params.meta, self._list_ids) if self.book.needs_list(params.name) else None
+        true_name = self.book.true_name(params.name)
+        return Turn(line if true_name == params.name else _renamed(line, true_name), unlisted=unlisted)
 
     def _note_from_host(self, line: bytes, found: Envelope) -> Turn:
         if found.method == "notifications/cancelled":
@@ -164,7 +179,14 @@ class Conversation:
             if isinstance(key, str | int | float) and key in self._own:
                 self._own.discard(key)
                 return Turn()
+            self._give_up(key)
         return Turn() if self._gone else Turn(line)
+
+    def _give_up(self, key: object) -> None:
+        """Its result may still come, or never: the last ones are remembered."""
+        self._given_up.append(key)
+        if len(self._given_up) > _MOST_GIVEN_UP:
+            self._pending.pop(self._given_up.popleft(), None)
 
     def _params(self, found: Envelope) -> _CallParams:
         if not bytes(found.params):
@@ -185,7 +207,7 @@ class Conversation:
         if method == "tools/call" and isinstance(params.name, str):
             return _Pending(id, method, self.book.true_name(params.name), _command_in(params.arguments))
         if method == "tasks/result" and isinstance(params.task_id, str):
-            return _Pending(id, method, self._tasks.get(params.task_id, ""))
+            return _Pending(id, method, self.book.of_task(params.task_id))
         if method == "resources/read":
             return _Pending(id, method, "resources/read", str(params.uri)[:200])
         return _Pending(id, method, first_page=not params.cursor)
@@ -198,6 +220,10 @@ class Conversation:
         except Exception as fault:
             log.warning("a message of the server passes as it is: %r", fault)
             return line
+
+    async def from_server_beside(self, line: bytes) -> bytes:
+        """The same beside an event loop: a large message does not stop it."""
+        return self.from_server(line) if len(line) < _SMALL_BYTES else await in_thread(self.from_server, line)
 
     def _from_server(self, line: bytes) -> bytes:
         found = wire.envelope(line)
@@ -219,18 +245,29 @@ class Conversation:
         if not found.is_response:
             return line
         self.is_started = True
-        pending = self._pending.pop(found.key, None)
-        if pending is None or not bytes(found.result):
+        key = found.key
+        pending = self._pending.pop(key, None)
+        if pending is None and key == self._asked:
+            self._heard.put(line)
+            return b""
+        if pending is None:
             return line
-        if pending.method == "tools/list":
+        if not bytes(found.result):
+            changed = self._refused(line, pending)
+        elif pending.method == "tools/list":
             changed = self.book.page(line, first=pending.first_page)
-        elif pending.method in ("tools/call", "tasks/result"):
+        elif pending.method in _OF_TOOLS:
             changed = self._result(line, pending, found)
         elif pending.method == "resources/read" and self._rules.resources == "bound":
             changed = self._bounded(line, pending, member="contents")
         else:
             return line
         return line if changed is line else changed + _end_of(line)
+
+    def _refused(self, line: bytes, pending: _Pending) -> bytes:
+        """Some servers put into an error what others put into a result that is one."""
+        bounder = self._rules.bounder(pending.tool) if pending.method in _OF_TOOLS else None
+        return line if bounder is None else bound_refusal(line, self._setting(bounder, pending))
 
     def _result(self, line: bytes, pending: _Pending, found: Envelope) -> bytes:
         if self.book.is_read_back(pending.tool):
@@ -243,24 +280,25 @@ class Conversation:
         bounder = self._rules.bounder(pending.tool)
         if bounder is None:
             return line
-        setting = Setting(
+        setting = self._setting(bounder, pending)
+        if b"structuredContent" in line:
+            setting = replace(setting, plan=self.book.plan(pending.tool))
+        return bound_message(line, setting, member=member)
+
+    def _setting(self, bounder: Bounder, pending: _Pending) -> Setting:
+        return Setting(
             bounder=bounder,
             rules=self._rules,
             call=Call(tool=pending.tool, command=pending.command, id=bytes(pending.id).decode("utf-8", "replace")),
-            plan=self.book.plan(pending.tool) if b"structuredContent" in line else "text",
             max_result_chars=self.book.max_result_chars(pending.tool),
             shown=self._shown,
         )
-        return bound_message(line, setting, member=member)
 
     def _note_task(self, found: Envelope, tool: str) -> None:
-        """A task was begun: its result is the tool's, whenever it is asked for."""
         result = wire.decoded(found.result)
         task = result.get("task") if isinstance(result, dict) else None
         if isinstance(task, dict) and isinstance(task.get("taskId"), str):
-            self._tasks[task["taskId"]] = tool
-            while len(self._tasks) > _MOST_TASKS:
-                del self._tasks[next(iter(self._tasks))]
+            self.book.note_task(task["taskId"], tool)
 
     # From overspill
 
@@ -281,10 +319,22 @@ class Conversation:
         message = wire.response(call.id, result)
         return b"[" + message + b"]" if call.batched else message
 
+    def expect(self, unlisted: Unlisted) -> None:
+        """The answer to its request will come among the others, and is not the host's."""
+        self._asked = unlisted.key
+
+    def heard(self) -> bytes:
+        """Waits for that answer; empty when it does not come."""
+        try:
+            return self._heard.get(timeout=WAITING_SECONDS)
+        except queue.Empty:
+            return b""
+
     def server_gone(self, reason: str) -> list[bytes]:
         """From here on overspill answers alone; what was asked and not answered is refused."""
         with self._lock:
             self._gone = reason
+            self._heard.put(b"")
             waiting = [wire.refusal(pending.id, SERVER_GONE, reason) for pending in self._pending.values()]
             self._pending.clear()
         return waiting

@@ -1,4 +1,4 @@
-"""What holds for one server: decided once, before its first message."""
+"""What holds for one server, decided once before its first message; and for one result, when it has come."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from overspill.bounder import Bounder
+from overspill.core.model import Bounded, Call
 from overspill.errors import PolicyError
+from overspill.mcp.schema import Trimming
 
 Structured = Literal["keep", "trim", "text"]
 Media = Literal["spill", "keep"]
 Reading = Literal["bound", "pass"]
+
+Plan = Trimming | Literal["text", "keep"]
+"""What was promised of a tool's structured content: cut it so, drop it when it is large, leave it."""
 
 STRUCTURED: tuple[Structured, ...] = ("keep", "trim", "text")
 MEDIA_BYTES = 256 * 1024
@@ -40,3 +45,16 @@ class Rules:
             raise PolicyError("media_bytes", self.media_bytes, "a whole number, 1 or more")
         if self.resources not in ("bound", "pass"):
             raise PolicyError("resources", self.resources, "bound or pass")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a result is bounded by."""
+
+    bounder: Bounder
+    rules: Rules
+    call: Call
+    plan: Plan = "text"
+    max_result_chars: int | None = None
+    """The size that the tool declares for its results: up to it they pass."""
+    shown: Callable[[Bounded], None] = lambda bounded: None

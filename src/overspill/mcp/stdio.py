@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overspill.mcp.messages import Conversation, OwnCall, Turn
+    from overspill.mcp.unlisted import Unlisted
 
 READ_BYTES = 1 << 20
 PIPE_BYTES = 1 << 20
 WORKERS = 4
+WAITING_CALLS = 64
 ENDING_SECONDS = 1.5
 """Hosts give a server two seconds to end by itself."""
 KILLING_SECONDS = 0.4
@@ -101,16 +103,30 @@ class Pump:
             self._ended.set()
 
     def _pass_on(self, turns: list[Turn]) -> None:
-        forward = b"".join([turn.forward for turn in turns])
+        forward: list[bytes] = []
         answers = b"".join([turn.answer + b"\n" for turn in turns if turn.answer])
         for turn in turns:
             for call in turn.calls:
                 self._own.put(call)
+            if turn.unlisted:
+                self._to_the_server(b"".join(forward))
+                forward.clear()
+                self._list(turn.unlisted)
+            forward.append(turn.forward)
         if answers:
             self._host.write(answers)
-        if forward:
+        self._to_the_server(b"".join(forward))
+
+    def _to_the_server(self, data: bytes) -> None:
+        if data:
             with suppress(BrokenPipeError):  # the reader of its output sees the end and answers what waits
-                write_all(self._to_server, forward)
+                write_all(self._to_server, data)
+
+    def _list(self, unlisted: Unlisted) -> None:
+        while unlisted.request and not unlisted.is_known:
+            self._conversation.expect(unlisted)
+            self._to_the_server(unlisted.request + b"\n")
+            unlisted.listed(self._conversation.heard())
 
     def _server_to_host(self) -> None:
         from overspill.mcp.wire import Lines
@@ -185,14 +201,15 @@ class OwnCalls:
     def __init__(self, conversation: Conversation, host: Outlet) -> None:
         self._conversation = conversation
         self._host = host
-        self._waiting: queue.Queue[OwnCall] = queue.Queue()
+        self._waiting: queue.Queue[OwnCall] = queue.Queue(WAITING_CALLS)
         self._threads = 0
 
     def put(self, call: OwnCall) -> None:
-        self._waiting.put(call)
+        """Waits for a place among those that wait: a host that does not read its answers is not read either."""
         if self._threads < WORKERS:
             self._threads += 1
             threading.Thread(target=self._work, daemon=True).start()
+        self._waiting.put(call)
 
     def drain(self, seconds: float) -> None:
         """Waits until all are answered, but not for ever: the host has closed its side."""

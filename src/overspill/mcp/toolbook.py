@@ -13,13 +13,13 @@ from typing import Any
 from overspill.core.access import Rest, Tools
 from overspill.core.model import Budget
 from overspill.mcp import wire
-from overspill.mcp.results import Plan
-from overspill.mcp.rules import Rules
+from overspill.mcp.rules import Plan, Rules
 from overspill.mcp.schema import Trimming
 from overspill.mcp.wire import Raw
 
 DECLARED_SIZE = "anthropic/maxResultSizeChars"
 _MOST_DECLARED = 500_000
+_MOST_TASKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class ToolBook:
         self._inner: set[str] = set()
         self._offered: set[str] = set()
         self._aliases: dict[str, str] = {}
+        self._tasks: dict[str, str] = {}
         self.is_known = False
+        """Has a list been taken in, or was there none to be had?"""
 
     def verb(self, name: str) -> str | None:
         """Of overspill's own tools; None for the server's."""
@@ -82,6 +84,19 @@ class ToolBook:
 
     def max_result_chars(self, name: str) -> int | None:
         return self._declared.get(name)
+
+    def note_task(self, task: str, name: str) -> None:
+        """A task was begun: its result is the tool's, whenever and over which connection it is asked for."""
+        self._tasks[task] = name
+        while len(self._tasks) > _MOST_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+
+    def of_task(self, task: str) -> str:
+        return self._tasks.get(task, "")
+
+    def needs_list(self, name: str) -> bool:
+        """Must the list be known before a result of this tool is bounded?"""
+        return not self.is_known and self._rules.structured != "keep" and self._rules.bounder(name) is not None
 
     def own_page(self) -> list[dict[str, Any]]:
         return [tool.listed(self.names[tool.verb], self._store) for tool in self._own if tool.verb in self.names]
