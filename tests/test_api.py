@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import functools
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import trio
@@ -11,6 +19,7 @@ import trio
 import overspill
 from overspill import Bounder, Budget, Call, MemoryStore, Policy
 from overspill.bounder import Capturing
+from overspill.core.ports import Spill, Stored
 from overspill.core.redact import BUILT_IN
 
 LINES = "".join(f"line {number}\n" for number in range(20_000))
@@ -61,8 +70,8 @@ def test_a_stream_of_str_or_bytes(bounder: Bounder) -> None:
 @pytest.mark.parametrize("run", [asyncio.run, lambda coroutine: trio.run(lambda: coroutine)], ids=["asyncio", "trio"])
 def test_the_async_forms_give_the_same(bounder: Bounder, run: object) -> None:
     async def stream() -> AsyncIterator[str]:
-        for at in range(0, len(LINES), 1000):
-            yield LINES[at : at + 1000]
+        for at in range(0, len(LINES), 9_000):
+            yield LINES[at : at + 9_000]
 
     async def all_forms() -> list[str]:
         @bounder.tool
@@ -77,22 +86,110 @@ def test_the_async_forms_give_the_same(bounder: Bounder, run: object) -> None:
     assert set(run(all_forms())) == {bounder.bound(LINES).text}  # type: ignore[operator]
 
 
-def test_abound_does_not_block_the_loop(bounder: Bounder) -> None:
-    async def beats_while_bounding() -> int:
+def _beats_while(work: Callable[[], Awaitable[object]]) -> int:
+    async def counted() -> int:
         beats, done = 0, asyncio.Event()
 
-        async def work() -> None:
-            await bounder.abound("word " * 8_000_000)
+        async def to_its_end() -> None:
+            await work()
             done.set()
 
-        task = asyncio.create_task(work())
+        task = asyncio.create_task(to_its_end())
         while not done.is_set():
             await asyncio.sleep(0)
             beats += 1
         await task
         return beats
 
-    assert asyncio.run(beats_while_bounding()) > 3
+    return asyncio.run(counted())
+
+
+class TestAsync:
+    TEXT = "word " * 8_000_000
+
+    def test_abound_does_not_block_the_loop(self, bounder: Bounder) -> None:
+        assert _beats_while(lambda: bounder.abound(self.TEXT)) > 3
+
+    def test_the_first_chunk_does_not_block_the_loop_however_large(self, bounder: Bounder) -> None:
+        assert _beats_while(lambda: bounder.capture().afeed(self.TEXT)) > 3
+
+    def test_a_decorated_tool_does_not_block_the_loop(self, bounder: Bounder) -> None:
+        @bounder.tool
+        async def tool() -> list[str]:
+            return [self.TEXT]
+
+        assert _beats_while(tool) > 3
+
+    @pytest.mark.parametrize("loop", ["asyncio", "trio"])
+    def test_a_cancelled_stream_ends_whole(self, loop: str) -> None:
+        """The chunk that is being written when the cancellation comes is written to its end, once."""
+        store = SlowStore()
+        fed: list[str] = []
+
+        async def stream(capturing: Capturing) -> None:
+            async with capturing:
+                while True:
+                    fed.append(f"{len(fed)} ".rjust(2_000, "x"))
+                    await capturing.afeed(fed[-1])
+
+        capturing = Bounder(Policy(budget=Budget(max_bytes=1_000)), store).capture()
+        if loop == "trio":
+
+            async def under_trio() -> None:
+                with trio.move_on_after(0.1):
+                    await stream(capturing)
+
+            trio.run(under_trio)
+        else:
+
+            async def under_asyncio() -> None:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(stream(capturing), 0.1)
+
+            asyncio.run(under_asyncio())
+        assert not store.overlapped
+        (stored,) = store.outputs()
+        assert stored.handle == capturing.bounded.handle
+        assert store.open(stored.handle).read(0, 1 << 20).decode() == "".join(fed)
+
+
+class SlowStore(MemoryStore):
+    """Takes its time for every chunk, and sees whether two come at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.overlapped = False
+
+    def spill(self, call: Call) -> Spill:
+        spill, busy, store = super().spill(call), threading.Lock(), self
+
+        class Slow:
+            def write(self, data: bytes) -> None:
+                store.overlapped |= not busy.acquire(blocking=False)
+                time.sleep(0.03)
+                spill.write(data)
+                busy.release()
+
+            def commit(self, call: Call) -> Stored:
+                store.overlapped |= busy.locked()
+                return spill.commit(call)
+
+            def discard(self) -> None:
+                spill.discard()
+
+        return Slow()
+
+
+def test_one_bounder_serves_many_threads(tmp_path: Path) -> None:
+    bounder = Bounder(Policy(budget=Budget(max_bytes=1_000)), overspill.LocalStore(tmp_path))
+    outputs = [LINES[:30_000] + f"of {number}\n" for number in range(4)] * 3
+    with ThreadPoolExecutor(6) as pool:
+        at_once = list(pool.map(bounder.bound, outputs))
+    for output, bounded in zip(outputs, at_once, strict=True):
+        assert bounded == bounder.bound(output)
+        assert bounded.path is not None
+        assert Path(bounded.path).read_text() == output
+    assert len({bounded.handle for bounded in at_once}) == 4
 
 
 def _print_and_fail(capturing: Capturing) -> None:
@@ -153,11 +250,80 @@ class TestDecorator:
         assert [part["type"] for part in shown] == ["text", "image"]
         assert len(shown[0]["text"].encode()) <= 1_000
 
+    def test_whatever_makes_it_awaitable_an_output_is_bounded(self, bounder: Bounder) -> None:
+        async def plain() -> str:
+            return LINES
+
+        async def pieces() -> AsyncIterator[str]:
+            for at in range(0, len(LINES), 50_000):
+                yield LINES[at : at + 50_000]
+
+        class Tool:
+            async def __call__(self) -> str:
+                return LINES
+
+            @bounder.tool
+            async def method(self) -> str:
+                return LINES
+
+        bounded = bounder.bound(LINES).text
+        for tool in (plain, pieces, Tool(), functools.partial(plain), lambda: plain(), lambda: pieces()):
+            assert asyncio.run(bounder.tool(tool)()) == bounded
+        assert asyncio.run(Tool().method()) == bounded
+
+    def test_pieces_become_one_text(self, bounder: Bounder) -> None:
+        @bounder.tool
+        def tool(times: int) -> Iterator[str]:
+            for number in range(times):
+                yield f"line {number}\n"
+
+        assert tool(20_000) == bounder.bound(LINES).text
+        assert tool(2) == "line 0\nline 1\n"
+
+    def test_what_is_bounded_already_is_the_very_same(self, bounder: Bounder) -> None:
+        bounded = bounder.bound(LINES)
+        assert bounder.tool(lambda: bounded)() is bounded
+
     def test_circular_and_odd_objects_have_a_text(self, bounder: Bounder) -> None:
         circle: list[object] = ["x" * 2_000]
         circle.append(circle)
         assert bounder.bound(circle).truncated
         assert bounder.bound({("a", 1): {1, 2}, "b": "x" * 5_000}).truncated
+
+
+@dataclass
+class Row:
+    number: int
+    tags: set[str]
+
+
+class Model:
+    """As pydantic's models answer."""
+
+    def model_dump(self, mode: str) -> dict[str, object]:
+        return {"mode": mode, "rows": [1, 2]}
+
+
+class TestObjects:
+    """What has members is shown by them, in a text that is JSON and the same in every process."""
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (Row(1, {"b", "a"}), '{\n "number": 1,\n "tags": [\n  "a",\n  "b"\n ]\n}'),
+            ([Row(1, set())], '[\n {\n  "number": 1,\n  "tags": []\n }\n]'),
+            (Model(), '{\n "mode": "json",\n "rows": [\n  1,\n  2\n ]\n}'),
+            ({1: "a", None: [float("nan")], 1.5: True}, '{\n "1": "a",\n "null": [\n  "nan"\n ],\n "1.5": true\n}'),
+            ({"a": b"caf\xc3\xa9", "p": Path("a/b")}, '{\n "a": "café",\n "p": "a/b"\n}'),
+            (10**5000, f'"{hex(10**5000)}"'),
+        ],
+        ids=["dataclass", "rows", "model", "keys", "bytes", "number"],
+    )
+    def test_a_value_as_text(self, value: object, text: str) -> None:
+        bounded = Bounder(Policy(budget=Budget(max_bytes=9_000))).bound(value)
+        assert bounded.text == text
+        assert json.loads(text) is not None
+        assert bounded.output is value
 
 
 class TestRedaction:

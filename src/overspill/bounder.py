@@ -14,21 +14,22 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
-from overspill.concurrency import in_thread
+from overspill.concurrency import in_thread, in_thread_to_the_end
 from overspill.core import notice
 from overspill.core.access import FilePath
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, EventKind, Listener
-from overspill.core.measure import readable
+from overspill.core.measure import display, encode, readable
 from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
 from overspill.core.redact import redacted
 from overspill.core.render import render
+from overspill.core.shown import Shown
 from overspill.core.strategies.summarise import Summarise
 from overspill.errors import StoreUnavailable
-from overspill.source import chunk_of, chunks_of
+from overspill.source import chunk_of, chunks_of, said
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +37,7 @@ R = TypeVar("R")
 _NO_CALL = Call()
 _NO_STORE = "no store is configured"
 _READ_BYTES = 1 << 20
-_AGREEING_CHARS = 200
+_LOGGED_CHARS = 200
 
 
 class Bounder:
@@ -106,8 +107,6 @@ class Bounder:
 
     def _stream(self, output: Any, call: Call) -> Bounded:
         source = output.text if isinstance(output, Bounded) else output
-        if isinstance(source, str) and (again := self._cut_again(source, call)):
-            return again
         capturing = Capturing(self, call, original=None if isinstance(output, Iterator) else source)
         for chunk in chunks_of(source):
             capturing.feed(chunk)
@@ -119,28 +118,28 @@ class Bounder:
         unharmed = isinstance(source, str) and source == bounded.text
         return replace(bounded, output=output, text=source if unharmed else bounded.text)
 
-    def _cut_again(self, text: str, call: Call) -> Bounded | None:
-        """Text that another layer has bounded is cut anew from the stored original."""
-        found = notice.recognised(text)
-        if not found or self.store is None or self.policy.measure.fits(text, self.policy.above):
+    def _cut_again(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        """Text that another layer has bounded, and that holds nothing else, is cut anew from the stored original."""
+        found = notice.recognised(data) if self.store else None
+        if self.store is None or found is None:
             return None
-        started = self._clock()
         try:
-            stored = self.store.stored(found["handle"] or found["handle_zh"])
-            if stored.lines != int(found["lines"] or found["lines_zh"]):
+            stored = self.store.stored(found.handle)
+            if stored.lines != found.lines:
                 return None
-            if found.start() and not _agrees(self.store, stored, text, found.start()):
-                return None
-            capture = Capture(self.policy, call)
+            shown, capture = Shown(readable(data)), Capture(self.policy, call)
             for chunk in _chunks(self.store, stored):
+                shown.feed(chunk)
                 capture.feed(chunk)
+        except LookupError:  # gone, or another store's: a text like any other
+            return None
         except Exception as fault:
             self._report_fault(fault, call)
             return None
         ended = capture.finish(call)
-        return (
-            None if isinstance(ended, Whole) else self._rendered(ended, Kept(stored.handle, stored.path), call, started)
-        )
+        if isinstance(ended, Whole) or not shown.alone():
+            return None
+        return self._rendered(ended, Kept(stored.handle, stored.path), call, started)
 
     def _rendered(self, cut: Cut, kept: Kept, call: Call, started: float) -> Bounded:
         if cut.fault:
@@ -154,9 +153,9 @@ class Bounder:
         return bounded
 
     def _report_fault(self, fault: Exception, call: Call) -> None:
-        reason = f"{type(fault).__name__}: {fault}"
+        reason = f"{type(fault).__name__}: {said(fault)}"
         self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
-        _log("warning", "%s: %s", _name_of(call), reason)
+        _log("warning", "%s: %s", _name_of(call), _in_log(reason))
 
     def _report(self, kind: EventKind, bounded: Bounded, call: Call, *, seconds: float = 0.0, reason: str = "") -> None:
         if kind == "skipped" and not self.listeners:
@@ -215,6 +214,8 @@ class Capturing:
         self._capture = Capture(bounder.policy, call)
         self._keeping = _Keeping(bounder.store, call)
         self._started = bounder._clock()
+        self._start: list[bytes] = []
+        self._start_bytes = 0
         self._bounded: Bounded | None = None
 
     @property
@@ -232,15 +233,21 @@ class Capturing:
 
     def feed(self, chunk: Any) -> None:
         """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
-        persist = self._capture.feed(chunk_of(chunk))
+        data = chunk_of(chunk)
+        self._start_bytes += len(data)
+        if self._start_bytes <= notice.MOST_BYTES:
+            self._start.append(data)
+        else:
+            self._start.clear()
+        persist = self._capture.feed(data)
         if persist:
             self._keeping.write(persist)
 
     async def afeed(self, chunk: Any) -> None:
-        if self._capture.overflowed:
-            await in_thread(self.feed, chunk)
-        else:
+        if isinstance(chunk, str | bytes) and self._capture.holds(4 * len(chunk)):
             self.feed(chunk)
+        else:
+            await in_thread_to_the_end(self.feed, chunk)
 
     def finish(self, *, exit_status: int | None = None) -> Bounded:
         """Ends the output; a second call answers the same."""
@@ -250,7 +257,7 @@ class Capturing:
         return self._bounded
 
     async def afinish(self, *, exit_status: int | None = None) -> Bounded:
-        return await in_thread(lambda: self.finish(exit_status=exit_status))
+        return await in_thread_to_the_end(lambda: self.finish(exit_status=exit_status))
 
     def _finish(self, call: Call) -> Bounded:
         ended = self._capture.finish(call)
@@ -263,6 +270,9 @@ class Capturing:
             )
             self._bounder._report("skipped", bounded, call, reason="within the limit")
             return bounded
+        if again := self._bounder._cut_again(b"".join(self._start), call, self._started):
+            self._keeping.discard()
+            return again
         if ended.unpersisted:
             self._keeping.write(ended.unpersisted)
         kept, fault = self._keeping.commit(call)
@@ -332,29 +342,20 @@ class _Keeping:
         reason = _reason(self._fault) if self._fault else _NO_STORE
         return Kept(None, unsaved=reason), self._fault
 
-    def _fail(self, fault: Exception) -> None:
-        self._fault = fault
+    def discard(self) -> None:
         if self._spill:
             with suppress(Exception):
                 self._spill.discard()
+
+    def _fail(self, fault: Exception) -> None:
+        self._fault = fault
+        self.discard()
 
 
 def _reason(fault: Exception) -> str:
     if isinstance(fault, StoreUnavailable):
         return fault.reason
-    return str(fault) or type(fault).__name__
-
-
-def _agrees(store: Store, stored: Stored, text: str, notice_at: int) -> bool:
-    """Does a text with a notice inside come from that output alone? It shows its very start, or its very end."""
-    blob = store.open(stored.handle)
-    try:
-        if notice_at > _AGREEING_CHARS:
-            return readable(blob.read(0, 4 * _AGREEING_CHARS)).startswith(text[:_AGREEING_CHARS])
-        end = readable(blob.read(max(0, blob.size - 4 * _AGREEING_CHARS), 4 * _AGREEING_CHARS))
-        return end.endswith(text[-_AGREEING_CHARS:])
-    finally:
-        blob.close()
+    return said(fault) or type(fault).__name__
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:
@@ -367,7 +368,12 @@ def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:
 
 
 def _name_of(call: Call) -> str:
-    return call.tool or call.command or "output"
+    return _in_log(call.tool or call.command or "output")
+
+
+def _in_log(text: str) -> str:
+    """One line of valid Unicode: tools, commands and faults may hold anything."""
+    return notice.one_line(display(encode(text[: 4 * _LOGGED_CHARS])), _LOGGED_CHARS)
 
 
 def _log(level: Literal["info", "warning"], message: str, *values: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from overspill.core.measure import Size
@@ -33,7 +33,9 @@ def bound_value(bounder: Bounder, value: Any, call: Call) -> Any:
     if is_parts(value):
         return bound_parts(bounder, value, call)
     bounded = bounder.bound(value, call)
-    if not bounded.truncated and not bounded.redactions:
+    if isinstance(value, Iterator):
+        return bounded.text  # what was a stream is read to its end by now
+    if bounded is value or not (bounded.truncated or bounded.redactions):
         return value
     return bounded.text.encode() if isinstance(value, bytes | bytearray) else bounded.text
 
@@ -62,26 +64,36 @@ def bound_parts(bounder: Bounder, parts: list[dict[str, Any]], call: Call) -> li
 
 
 def bounded_tool(bounder: Bounder, function: Callable[P, R]) -> Callable[P, R]:
-    """What ``Bounder.tool`` returns."""
+    """What ``Bounder.tool`` returns. A tool that yields its output piece by piece returns it as one text."""
     call = Call(tool=getattr(function, "__name__", ""))
 
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
 
         @functools.wraps(function)
         async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> Any:
-            from overspill.concurrency import in_thread
-
-            value = await function(*args, **kwargs)
-            small = bounder.untouched(value, call) is not None
-            return value if small else await in_thread(bound_value, bounder, value, call)
+            returned: Any = function(*args, **kwargs)
+            return await _awaited(bounder, returned, call)
 
         return cast("Callable[P, R]", asynchronous)
 
     @functools.wraps(function)
     def synchronous(*args: P.args, **kwargs: P.kwargs) -> R:
-        return cast("R", bound_value(bounder, function(*args, **kwargs), call))
+        returned = function(*args, **kwargs)
+        if inspect.isawaitable(returned) or isinstance(returned, AsyncIterator):
+            return cast("R", _awaited(bounder, returned, call))
+        return cast("R", bound_value(bounder, returned, call))
 
     return synchronous
+
+
+async def _awaited(bounder: Bounder, returned: Any, call: Call) -> Any:
+    value = await returned if inspect.isawaitable(returned) else returned
+    if isinstance(value, AsyncIterator):
+        return (await bounder.abound(value, call)).text
+    from overspill.concurrency import in_thread
+
+    small = bounder.untouched(value, call) is not None
+    return value if small else await in_thread(bound_value, bounder, value, call)
 
 
 def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[str] | None:

@@ -58,19 +58,45 @@ def plain(value: Any, *, _above: tuple[int, ...] = ()) -> Any:
         return float(value) if value - value == 0 else str(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return readable(bytes(value))
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
-        return said(value)
     if id(value) in _above:
         return "<circular>"
     if len(_above) >= MOST_DEPTH:
         return "<nested too deeply>"
     above = (*_above, id(value))
     try:
-        if not isinstance(value, Mapping):
-            return [plain(item, _above=above) for item in value]
-        return {key if isinstance(key, str) else said(key): plain(item, _above=above) for key, item in value.items()}
+        members = value if isinstance(value, list | tuple) else _members(value)
+        if isinstance(members, str):
+            return members
+        if not isinstance(members, dict):
+            return [plain(item, _above=above) for item in members]
+        return {_key(key): plain(item, _above=above) for key, item in members.items()}
     except Exception:
         return said(value)
+
+
+def _members(value: object) -> dict[Any, Any] | list[Any] | str:
+    """What JSON has no form of its own for, by its members where it has some, else as a text."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return _in_order(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return readable(bytes(value))
+    if isinstance(value, type):
+        return str(value)
+    if callable(dump := getattr(value, "model_dump", None)):  # pydantic's
+        return dict(dump(mode="json"))
+    if fields := getattr(value, "__dataclass_fields__", None):
+        return {name: getattr(value, name) for name in fields}
+    return str(value)
+
+
+def _in_order(value: set[Any] | frozenset[Any]) -> list[Any]:
+    """Equal sets give equal texts, in every process."""
+    try:
+        return sorted(value)
+    except TypeError:
+        return sorted(value, key=repr)
 
 
 def said(value: object) -> str:
@@ -82,18 +108,24 @@ def said(value: object) -> str:
 
 
 def _lined(value: Any, depth: int) -> str:
+    if not isinstance(value, dict | list | tuple | str | int | float | None):
+        value = _members(value)
     if depth == _LINED_DEPTH or not isinstance(value, dict | list | tuple) or not value:
         return _compact(value)
     pad = " " * (depth + 1)
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            return _compact(value)
-        lines = [f"{pad}{_compact(key)}: {_lined(item, depth + 1)}" for key, item in value.items()]
+        lines = [f"{pad}{_compact(_key(key))}: {_lined(item, depth + 1)}" for key, item in value.items()]
         return "{\n" + ",\n".join(lines) + "\n" + " " * depth + "}"
     return "[\n" + ",\n".join(pad + _lined(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return str.__str__(key)
+    return _compact(key) if key is None or isinstance(key, bool) else said(key)
 
 
 def _compact(value: Any) -> str:
     import json
 
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_members)

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.accounts import assert_fits, assert_kept_promises
-from overspill import Bounder, Budget, Call, MemoryStore, Policy, PolicyError
+from overspill import Bounder, Budget, Call, MemoryStore, Policy, PolicyError, preset
+from overspill.config.presets import PRESETS
 from overspill.core.measure import encode
 from overspill.core.notice import BOUNDED
 from overspill.core.ports import Strategy
@@ -160,16 +161,66 @@ def test_bounded_text_passes_again_untouched(source: bytes, strategy: Strategy) 
     assert bounder.bound(once.text).text is once.text
 
 
+# Text that took itself back is recognised only where its line is shown whole.
 @settings(max_examples=40)
-@given(outputs())
+@given(outputs().filter(lambda source: b"\b" not in source))
 def test_a_tighter_layer_cuts_the_stored_original(source: bytes) -> None:
     store = MemoryStore()
     wide = Bounder(Policy(budget=Budget(max_bytes=3_000)), store).bound(source)
     narrow = Bounder(Policy(budget=Budget(max_bytes=800)), store)
     if not wide.truncated or narrow.policy.measure.fits(wide.text, narrow.policy.budget):
         return
-    assert narrow.bound(wide.text) == narrow.bound(source)
+    again = narrow.bound(source)
+    assert narrow.bound(wide.text) == again
+    assert narrow.bound(wide.text.encode()) == again
+    with narrow.capture() as capturing:
+        for char in wide.text:
+            capturing.feed(char)
+    assert capturing.bounded == again
     assert len(list(store.outputs())) == 1
+
+
+LOG = "".join(f"2026-03-01 12:00:00 INFO step {number} of many\n" for number in range(9_000))
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_tighter_layer_recognises_the_text_of_every_preset(name: str, language: str) -> None:
+    store = MemoryStore()
+    shown = preset(name, store=store, language=language).bound(LOG)
+    narrow = Bounder(Policy(budget=Budget(max_bytes=1_500)), store)
+    assert shown.truncated
+    assert narrow.bound(shown.text).handle == shown.handle
+
+
+@pytest.mark.parametrize("budget", [1_500, 3_000])
+@pytest.mark.parametrize(
+    "around",
+    ["{} only here", "only here\n{}", "{0}\n$ make\n{0} only here", "{} Compiling… only here", "{0}{0} only here"],
+)
+@pytest.mark.parametrize("strategy", ["auto", "head", "tail", "ends"])
+def test_what_stands_beside_a_bounded_text_is_not_lost(strategy: str, around: str, budget: int) -> None:
+    store = MemoryStore()
+    wide = Bounder(Policy(budget=Budget(max_bytes=4_000), strategy=named(strategy)), store).bound(LOG)
+    bounded = Bounder(Policy(budget=Budget(max_bytes=budget)), store).bound(around.format(wide.text))
+    assert bounded.handle is not None
+    kept = store.open(bounded.handle)
+    assert b"only here" in kept.read(0, kept.size)
+
+
+def test_a_notice_of_an_output_kept_elsewhere_is_a_text_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
+    wide = Bounder(Policy(), MemoryStore()).bound(LOG)
+    store = MemoryStore()
+    bounded = Bounder(Policy(budget=Budget(max_bytes=1_000)), store).bound(wide.text)
+    assert bounded.handle is not None
+    assert store.open(bounded.handle).read(0, 1 << 20) == wide.text.encode()
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_forged_notice_breaks_nothing() -> None:
+    store = MemoryStore()
+    for forged in (f"[overspill ovs_abc: 1 of {'9' * 5000} lines shown]\n", "[overspill ovs_abc: 1 of ٣ lines]\n"):
+        assert_fits(Bounder(Policy(budget=Budget(max_bytes=1_000)), store).bound(forged + LOG).text, Policy())
 
 
 def test_the_header_is_what_layers_recognise() -> None:
@@ -231,3 +282,15 @@ def test_a_cut_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
         Bounder(Policy(), MemoryStore()).bound("line\n" * 9_999, Call(tool="shell"))
     (record,) = caplog.records
     assert record.getMessage().startswith("shell: 49995 bytes cut to ")
+    assert "% less), ovs_" in record.getMessage()
+
+
+def test_whatever_a_command_holds_the_log_has_one_line_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    command = "cat <<END\n\ud83d\x1b[31m" + "words\n" * 9_999
+    with caplog.at_level("INFO", "overspill"):
+        Bounder(Policy(), MemoryStore()).bound("line\n" * 9_999, Call(command=command))
+    (record,) = caplog.records
+    message = record.getMessage()
+    assert message.startswith("cat <<END \ufffdwords words ")
+    assert len(message.encode()) < 400
+    assert "\n" not in message

@@ -8,7 +8,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from overspill.core.measure import Measure, cut_after, cut_before, display, encode, readable
+from overspill.core.measure import Measure, cut_after, cut_before, display, encode, readable, states
 from overspill.core.model import Budget
 from overspill.core.tokens import estimate_tokens
 
@@ -98,3 +98,14 @@ def test_a_json_carrier_counts_what_travels(text: str) -> None:
 def test_what_surely_fits_fits(text: str, size: int, unit: str) -> None:
     measure, budget = Measure(estimate_tokens), Budget(**{unit: size})
     assert measure.fits(text, budget) or not measure.surely_fits(text, budget)
+
+
+@given(st.lists(st.sampled_from([b"ab", b"\r", b"\n", b"\x1b[31m", b"\x00", b"\xff", "é".encode(), b" "])), st.data())
+def test_what_is_shown_of_any_part_stands_in_the_states_of_the_whole(pieces: list[bytes], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(pieces)))
+    last = data.draw(st.integers(first, len(pieces)))
+    every = states(b"".join(pieces))
+    at = 0
+    for line in display(b"".join(pieces[first:last])).split("\n"):
+        assert line in every[at:]
+        at = every.index(line, at) + len(line)

@@ -39,7 +39,7 @@ def test_a2_a_labelled_summary_the_whole_kept_and_the_cost_counted() -> None:
     assert "by cheap, not the output" in header
     assert bounded.handle
     assert store.open(bounded.handle).read(0, 1 << 20) == SOURCE.encode()
-    assert recognised(bounded.text)
+    assert recognised(bounded.text.encode())
     assert bounded.omitted_bytes == len(SOURCE)
     assert [event.kind for event in events] == ["truncated", "summarised"]
     assert (events[1].tokens_in, events[1].tokens_out) == (12_000, 9)

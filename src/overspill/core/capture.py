@@ -63,6 +63,10 @@ class Capture:
         """Is the output known to be above the limit?"""
         return self._blocks is not None
 
+    def holds(self, size_bytes: int) -> bool:
+        """Would a chunk of that size merely be held, with nothing to look at and nothing to persist?"""
+        return self._blocks is None and self._redactor is None and self._held_bytes + size_bytes <= self._most_bytes
+
     def feed(self, chunk: bytes) -> bytes:
         """Takes a chunk; returns what must be persisted now, before anything else is fed."""
         return self._take(self._redactor.feed(chunk) if self._redactor else chunk)

@@ -139,6 +139,16 @@ def display(data: bytes) -> str:
     return _INVISIBLE.sub("", text)
 
 
+def states(data: bytes) -> str:
+    """All that a terminal shows of source bytes, one state after the other: ``display`` of any part stands in it."""
+    text = readable(data)
+    if "\x1b" in text:
+        text = _ESCAPE_TEXT.sub("", text)
+    if "\b" in text:
+        text = "\n".join(f"{line}\n{_backspaced(line)}" if "\b" in line else line for line in text.split("\n"))
+    return _INVISIBLE.sub("", text.replace("\r", "\n"))
+
+
 def _final_state(line: str) -> str:
     line = line.rstrip("\r")
     return line[line.rfind("\r") + 1 :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from overspill.core.access import Access, Rest
 from overspill.core.measure import CLUSTER_CHARS
@@ -24,19 +24,28 @@ READ_LINES = 200
 _LARGEST = 10**15
 
 BOUNDED = re.compile(
-    r"\[overspill (?P<handle>ovs_[a-z0-9]+): (?P<shown>\d+) of (?P<lines>\d+) |"
-    r"\[overspill (?P<handle_zh>ovs_[a-z0-9]+)：共 (?P<lines_zh>\d+) 行"
+    r"\[overspill (?P<handle>ovs_[a-z0-9]+): [0-9]+ of (?P<lines>[0-9]{1,18}) |"
+    r"\[overspill (?P<handle_zh>ovs_[a-z0-9]+)：共 (?P<lines_zh>[0-9]{1,18}) 行"
 )
 """How a header begins: by this one layer recognises what another has bounded."""
-_SEARCHED_CHARS = 200_000
+MOST_BYTES = 1 << 20
+"""A longer text is not taken for bounded: no model is shown as much."""
+_TELLTALE = b"[overspill ovs_"
 
 
-def recognised(text: str) -> re.Match[str] | None:
+class Recognised(NamedTuple):
+    """What a notice says of the output that it stands for."""
+
+    handle: str
+    lines: int
+
+
+def recognised(data: bytes) -> Recognised | None:
     """The notice in a text that a layer has bounded: at its start, or where a layout puts it."""
-    found = BOUNDED.match(text)
-    if found or len(text) > _SEARCHED_CHARS:
-        return found
-    return BOUNDED.search(text)
+    if _TELLTALE not in data:
+        return None
+    found = BOUNDED.search(data.decode("utf-8", "replace"))
+    return found and Recognised(found["handle"] or found["handle_zh"], int(found["lines"] or found["lines_zh"]))
 
 
 @dataclass(frozen=True, slots=True)
