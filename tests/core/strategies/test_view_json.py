@@ -138,7 +138,9 @@ def test_runs_openings_and_closings_tile_the_source(document: Any, layout: dict[
     assert not tiled(source, block * 50).broken
 
 
-SIGNS = st.sampled_from([b"{", b"}", b"[", b"]", b",", b'"', b":", b"\\", b"\n", b"\x1b]", b"\xcc\x81", b"a", b"a" * 700])
+SIGNS = st.sampled_from(
+    [b"{", b"}", b"[", b"]", b",", b'"', b":", b"\\", b"\n", b"\x1b]", b"\xcc\x81", b"a", b"a" * 700]
+)
 
 
 @settings(max_examples=150, deadline=None)
