@@ -10,7 +10,7 @@ from overspill.core.measure import display
 from overspill.core.model import Bounded, Budget
 from overspill.core.policy import Policy
 
-ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[ -/]*[0-~])")
+ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|[ -/]*[0-~])")
 
 
 def assert_kept_promises(bounded: Bounded, source: bytes, policy: Policy) -> None:
@@ -100,7 +100,7 @@ def assert_cut_safely(bounded: Bounded, source: bytes) -> None:
 
 def assert_cluster_border(data: bytes, border: int) -> None:
     try:
-        before, after = data[:border].decode("utf-8"), data[border:].decode("utf-8", "ignore")
+        before, after = data[:border].decode("utf-8"), data[border:].decode("utf-8", "replace")
     except UnicodeDecodeError:
         return  # not text: there are no clusters to cut
     at = 0

@@ -57,6 +57,20 @@ def test_a_cut_never_stands_inside_an_escape_sequence(pieces: list[bytes]) -> No
         assert cut_after(data, at) in borders
 
 
+def test_a_line_end_ends_what_an_escape_sequence_left_unfinished() -> None:
+    data = b"\x1b]0;no end\nmore\x07"
+    assert cut_before(data, 11) == cut_after(data, 11) == 11
+    assert display(data[11:]) == "more"
+
+
+def test_a_cut_among_many_escapes_looks_at_the_nearest_only() -> None:
+    data = b"\x1b]0;t\x1b\\" * 3 + b"\x1b\\" * 4
+    ends = {0, 7, 14, 21, 23, 25, 27, 29}
+    assert {cut_before(data, at) for at in range(30)} == {cut_after(data, at) for at in range(30)} == ends
+    longest = b"\x1b]" + b"t" * 4092 + b"\x1b\\"
+    assert {cut_before(longest + b".", at) for at in range(1, 4096)} == {0}
+
+
 def test_a_cut_never_parts_a_carriage_return_from_its_line_feed() -> None:
     assert cut_before(b"ab\r\ncd", 3) == 2
     assert cut_after(b"ab\r\ncd", 3) == 4

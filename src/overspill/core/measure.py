@@ -22,11 +22,12 @@ CLUSTER_CHARS = 16
 """A longer grapheme cluster (stacked combining marks) may be cut: no real script needs as many."""
 
 ESCAPE_BYTES = 4096
-"""A longer escape sequence is treated as text, as terminals do that give up on one."""
+"""A longer escape sequence is treated as text, as terminals do that give up on one; so is one that a line end
+breaks: between lines a cut is always safe, whatever an unfinished sequence before it may swallow."""
 
 _ESCAPE = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    rb"|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
+    rb"|[\]PX^_][^\x07\x1b\n]{0,4092}(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
     rb"|[ -/]*[0-~])"  # the two-byte ones
 )
 _ESCAPE_TEXT = re.compile(_ESCAPE.pattern.decode())
@@ -203,16 +204,15 @@ def _safe_place(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:
 
 def _escape_around(data: bytes, at: int) -> tuple[int, int] | None:
     """The escape sequence that a cut at ``at`` would break, if any."""
-    start = at
-    while (start := data.rfind(b"\x1b", max(0, at - ESCAPE_BYTES), start)) >= 0:
-        found = _ESCAPE.match(data, start)
-        if found and found.end() > at:
-            return start, found.end()
-        if found is None and b"\n" not in data[start:at] and len(data) - start < 32:
-            return start, len(data)  # the output ends inside a sequence
-        if found and data[start + 1 : start + 2] != b"\\":
-            return None
-    return None
+    start = data.rfind(b"\x1b", max(0, at - ESCAPE_BYTES), at)
+    if start < 0:
+        return None
+    found = _ESCAPE.match(data, start)
+    if found:
+        # none goes on over the beginning of another, but for a string over its own end, where a cut moves twice
+        return (start, found.end()) if found.end() > at else None
+    unfinished = b"\n" not in data[start:at] and len(data) - start < 32
+    return (start, len(data)) if unfinished else None
 
 
 def _cluster_border(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:

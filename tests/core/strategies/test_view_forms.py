@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.strategies.viewing import gap_words, viewed
@@ -107,11 +107,21 @@ def test_damaged_forms_keep_the_contract(view: str, data: st.DataObject, questio
     viewed(view, bytes(source[:cut]), room=room, question=question)
 
 
+PIECES = st.sampled_from(
+    [b"\x00", b"\x1b", b"\x1b]", b"\x1bP", b"\x1b[", b"\x07", b"\x1b\\", b"\n", b"\r", b"\r\n", b'"', b"{", b"}", b"[", b"]",
+     b",", b":", b"\\", b"\xff", b"\xe2\x80\x8d", b"\xcc\x81", b"a", b"the end ", b"<", b"\t", b"\b", b"-", b"@@ -1 ",
+     b"\xed\xa0\x80", b"\\u", b"d83d", b"a/b.py:3:", "🇩🇪".encode(), "\u0e33".encode(), b"x" * 400]
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("view", VIEWS)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-@given(source=st.binary(min_size=6_000, max_size=9_000))
-def test_anything_at_all_keeps_the_contract(view: str, source: bytes) -> None:
-    viewed(view, source + b"\nthe end", question="the end?")
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(PIECES, st.sampled_from([1, 2, 40, 900])), min_size=2, max_size=30))
+@example([(b"\x00", 900), (b"\x1b]", 1), (b"\x00", 40), (b"\n", 1), (b"\x07", 1), (b"\n", 2), (b"\x00", 900)])
+@example([(b"{", 1), (b"a", 900), (b"[{[aa{aa}}}}", 1), (b"a", 40), (b"[a{{{{aa[[aa{", 1), (b"a{aaa{[[a}}}}", 1)])
+def test_anything_at_all_keeps_the_contract(view: str, pieces: list[tuple[bytes, int]]) -> None:
+    source = b"".join(piece * times for piece, times in pieces)
+    viewed(view, source * (1 + 6_000 // len(source)) + b" and so on\n" * 300 + b"the end", question="the end?")
 
 
 @pytest.mark.parametrize("view", VIEWS)

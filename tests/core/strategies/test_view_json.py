@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.strategies.viewing import cut_of, gap_words, viewed
@@ -131,31 +131,56 @@ def test_chunks_are_invisible() -> None:
     assert viewed("json", source, chunk=977).text == viewed("json", source).text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, LAYOUTS, st.integers(1, 400))
 def test_runs_openings_and_closings_tile_the_source(document: Any, layout: dict[str, Any], block: int) -> None:
     source = json.dumps([document, {"x": [document] * 4}] * 4, **layout).encode("utf-8", "surrogatepass")
+    assert not tiled(source, block * 50).broken
+
+
+SIGNS = st.sampled_from(
+    [b"{", b"}", b"[", b"]", b",", b'"', b":", b"\\", b"\n", b"\x1b]", b"\xcc\x81", b"a", b"a" * 700]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(SIGNS, min_size=8, max_size=60), st.integers(1, 40))
+@example([b"{"] * 5 + [b"}"] * 3 + [b",", b"}", b"{", b",", b"a"], 1)
+@example([b"{", b"a" * 2_100, b"[{[aaaaa{aaaa}}}}aa[a{{{{aa[[aaaaa{a{aaa{[[a}}}}aaaa"], 1)
+@example([b"{" * 5, b"}" * 3, b",}\x1b]{-"], 1)
+def test_what_is_no_json_is_tiled_as_well(signs: list[bytes], times: int) -> None:
+    tiled(b"".join(signs) * times + b"the end", 1 << 20)
+
+
+def tiled(source: bytes, block: int) -> Scan:
+    """The scan of a source, which leaves nothing of it out and takes nothing twice."""
     runs: list[Run] = []
     scan = Scan(runs.append)
-    for start in range(0, len(source), block * 50):
-        line = source.count(b"\n", 0, start) + 1
-        scan.feed(Span(start, source[start : start + block * 50], line, start - source.rfind(b"\n", 0, start) - 1))
+    for start in range(0, len(source), block):
+        scan.feed(Span(start, source[start : start + block], *place(source, start)))
     scan.finish()
-    assert not scan.broken
-    tiles: dict[int, bytes] = {run.start: run.data for run in runs}
+    tiles = [(run.start, run.data, run.line, run.column) for run in runs]
     frames: set[int] = set()
     for run in runs:
         frame: Frame | None = run.frame
         while frame is not None and frame.parent is not None and id(frame) not in frames:
             frames.add(id(frame))
-            tiles[frame.start], tiles[frame.closing_start] = frame.opening, frame.closing
+            tiles.append((frame.start, frame.opening, frame.line, frame.column))
+            if frame.closing:
+                tiles.append((frame.closing_start, frame.closing, *frame.closing_place))
             frame = frame.parent
     at = 0
-    for start in sorted(tiles):
+    for start, data, line, column in sorted(tiles):
         assert start == at
-        assert source[start : start + len(tiles[start])] == tiles[start]
-        at += len(tiles[start])
+        assert source[start : start + len(data)] == data
+        assert (line, column) == place(source, start)
+        at += len(data)
     assert at == len(source)
+    return scan
+
+
+def place(source: bytes, at: int) -> tuple[int, int]:
+    return source.count(b"\n", 0, at) + 1, at - source.rfind(b"\n", 0, at) - 1
 
 
 def test_deep_nesting_is_no_recursion() -> None:

@@ -276,7 +276,10 @@ class Scan:
             if start - self._run_start > RUN_BYTES and not self._cuts_text(start):
                 self._emit(start)
             return True
-        begin = self._member_start if self._frame is not self.root else self._line_begin(start)
+        begin = self._member_start if self._frame is not self.root else start
+        if begin < self._run_start or (self._closed is not None and begin < start):
+            # no comma parts it from the container before, or from what was emitted already
+            self.broken, begin = True, start
         self._emit(begin)
         line, column = self._run_place
         frame = Frame(
@@ -287,10 +290,6 @@ class Scan:
         self._at = self._member_start = edge
         self._begin(edge)
         return True
-
-    def _line_begin(self, start: int) -> int:
-        """Where a document at the root begins: text on its line before it belongs to the run before."""
-        return max(self._run_start, start)
 
     def _close(self, start: int, *, last: bool) -> bool:
         frame = self._frame
