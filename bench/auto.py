@@ -1,6 +1,7 @@
-"""How fast ``auto`` is and how much memory it takes: logs of 100 KB to 100 MB, whole and from a stream.
+"""How fast ``auto`` is and how much memory it takes on a stream: logs, tables and JSON of 100 KB to 100 MB.
 
-Run: ``python bench/auto.py [--megabytes 1,10,100]``. Every figure comes from a process of its own.
+Run: ``python bench/auto.py [--forms log,table,json] [--megabytes 1,10,100]``. Every figure comes from a process of its
+own and is its CPU time on one core, so that it can be compared on a machine that others use too.
 """
 
 from __future__ import annotations
@@ -45,23 +46,62 @@ def log(size: int) -> Iterator[bytes]:
         yield chunk
 
 
-def once(size: int) -> dict[str, float]:
-    """Seconds and peak memory of one bounding from a stream, making the log left out."""
+def table(size: int) -> Iterator[bytes]:
+    """A table of measurements with one that is far out."""
+    yield b"id,station,measured,value\n"
+    made, number = 0, 0
+    while made < size:
+        rows = []
+        for _ in range(1200):
+            number += 1
+            value = 9_999_999 if made < size // 2 <= made + 40_000 and number % 1200 == 7 else number * 7919 % 613
+            rows.append(b"%d,station-%d,2024-05-%02d,%d\n" % (number, number % 97, number % 28 + 1, value))
+        chunk = b"".join(rows)
+        made += len(chunk)
+        yield chunk
+
+
+def document(size: int) -> Iterator[bytes]:
+    """One JSON document: an array of records, one of which failed."""
+    yield b"["
+    made, number = 0, 0
+    while made < size:
+        records = []
+        for _ in range(400):
+            number += 1
+            state = b"failed: the volume is gone" if made < size // 2 <= made + 60_000 and number % 400 == 7 else b"ok"
+            records.append(
+                b'{"id": %d, "name": "order-%d", "state": "%s", "lines": [{"sku": "s%d", "n": %d}], "paid": %d.5}'
+                % (number, number * 7919 % 50021, state, number % 613, number % 9, number % 977)
+            )
+        chunk = (b",\n" if made else b"") + b",\n".join(records)
+        made += len(chunk)
+        yield chunk
+    yield b"]\n"
+
+
+FORMS = {"log": (log, "the volume is gone"), "table": (table, "9999999"), "json": (document, "the volume is gone")}
+
+
+def once(form: str, size: int) -> dict[str, float]:
+    """Seconds and peak memory of one bounding from a stream, making the output left out."""
     from overspill.core.capture import Capture, Cut
     from overspill.core.notice import Kept
     from overspill.core.policy import Policy
     from overspill.core.render import render
 
+    make, telling = FORMS[form]
     policy = Policy()
     warm = Capture(policy)
-    warm.feed(b"ERROR warm\n" * 2000)
+    for chunk in make(60_000):
+        warm.feed(chunk)
     warm.finish()
     spent = 0.0
     bounded = None
     for _ in range(5 if size < 1 << 20 else 1):
         capture = Capture(policy)
         spent_now = 0.0
-        for chunk in log(size):
+        for chunk in make(size):
             started = time.process_time()
             capture.feed(chunk)
             spent_now += time.process_time() - started
@@ -73,27 +113,35 @@ def once(size: int) -> dict[str, float]:
         spent_now += time.process_time() - started
         spent = min(spent, spent_now) if spent else spent_now
     assert bounded is not None
-    assert "the volume is gone" in bounded.text
+    assert telling in bounded.text, bounded.text
     return {"seconds": spent, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--megabytes", default="0.1,1,10,100")
-    parser.add_argument("--once", type=int, help="one run of this many bytes, as JSON")
+    parser.add_argument("--once", type=int, help="one run of this many bytes of the first form, as JSON")
     args = parser.parse_args()
+    forms = args.forms.split(",")
     if args.once:
-        print(json.dumps(once(args.once)))
+        print(json.dumps(once(forms[0], args.once)))
         return
-    print("| log | CPU time | rate | peak memory |\n|---|---|---|---|")
-    for part in args.megabytes.split(","):
-        size = int(float(part) * 1_000_000)
-        done = subprocess.run(
-            [sys.executable, __file__, "--once", str(size)], capture_output=True, text=True, check=True
-        )
-        figures = json.loads(done.stdout)
-        rate = size / 1e6 / figures["seconds"]
-        print(f"| {part} MB | {1000 * figures['seconds']:.0f} ms | {rate:.0f} MB/s | {figures['peak_mb']:.0f} MB |")
+    print("| output | CPU time | rate | peak memory |\n|---|---|---|---|")
+    for form in forms:
+        for part in args.megabytes.split(","):
+            size = int(float(part) * 1_000_000)
+            done = subprocess.run(
+                [sys.executable, __file__, "--forms", form, "--once", str(size)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                sys.exit(f"{form} {part} MB: {done.stderr[-2000:]}")
+            spent, peak = (json.loads(done.stdout)[name] for name in ("seconds", "peak_mb"))
+            rate = size / 1e6 / spent
+            print(f"| {form}, {part} MB | {1000 * spent:.0f} ms | {rate:.0f} MB/s | {peak:.0f} MB |", flush=True)
 
 
 if __name__ == "__main__":

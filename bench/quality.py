@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ from sources import source  # noqa: E402
 
 BUDGETS = (1000, 2000, 4000, 8000)
 KEPT = Kept("ovs_0000000000")
+EXCERPT_CHARS = 44
 ABLATED = (
     "views",
     "question",
@@ -266,6 +268,22 @@ def plot(lines: Mapping[str, Mapping[int, Sequence[Row]]], budgets: Sequence[int
     return "\n".join([*parts, "</svg>", ""])
 
 
+def lost_briefly(rows: Sequence[Row]) -> str:
+    """The needles that did not survive, each by its line and a few of its words."""
+    out = []
+    for row in sorted(rows, key=lambda row: (row.category, row.file)):
+        if row.lost:
+            told = "; ".join(f"{line} {excerpt(text)}" for _, line, text in sorted(row.lost, key=lambda one: -one[0]))
+            out.append(f"* {row.category} · {row.file} ({100 * row.kept:.0f} %): {told}")
+    return "\n".join(out)
+
+
+def excerpt(text: str) -> str:
+    """A few words of a needle, homes and the table's own signs masked."""
+    words = re.sub(r"/(?:home|root|work|Users)/[\w.-]+", "~", " ".join(text.split())).replace("`", "'")
+    return f"`{words if len(words) <= EXCERPT_CHARS else words[: EXCERPT_CHARS - 1] + '…'}`"
+
+
 def write(folder: Path, corpus: Path, left_out: Path | None, jobs: int) -> None:
     """The whole story into ``quality.md`` and ``quality.svg``."""
     budgets = BUDGETS
@@ -281,42 +299,78 @@ def write(folder: Path, corpus: Path, left_out: Path | None, jobs: int) -> None:
     _, cases = _prepare(corpus, "")
     parts = [
         "# What survives",
+        "",
         f"{len(cases)} real outputs with {sum(len(case['needles']) for case in cases)} marked lines that the next "
-        "step needs.",
+        "step needs, cut to 1,000, 2,000, 4,000 and 8,000 tokens (o200k).",
         "Each cell: weighted needles kept / cases that keep every needle of weight 2 and 3 / mean saving, a case that",
-        "lost one of those counting 0. Hints are the command, the exit status and the question.",
+        "lost one of those counting 0. Hints are the command, the exit status and the question. *Source left out*: the",
+        "weights were learned without any output of the case's own project, so nothing in them can know it.",
         "",
         "![needles kept by budget](quality.svg)",
         "",
         table("%, by tokens shown", {**lines, **plain_cuts}, budgets),
         "",
+        f"Outputs over their budget: {sum(row.over for by in lines.values() for rows in by.values() for row in rows)}.",
+        "",
         "## By category, without hints",
+        "",
         by_category(plain, budgets),
         "",
         "## By category, with hints",
+        "",
         by_category(hinted, budgets),
+        "",
+        "## By category, 2,000 tokens, beside plain cuts",
+        "",
+        beside({**lines, **plain_cuts}, 2000),
     ]
     kinds = corpus.parent / "kinds"
     if (kinds / "cases.jsonl").exists():
-        told = {
-            "what anyone can see matters, without hints": measured(
-                kinds, kind="salient", budgets=budgets, hints="plain", jobs=jobs
-            ),
-            "what matters only because of the question, with hints": measured(
-                kinds, kind="lookup", budgets=budgets, hints="hints", jobs=jobs
-            ),
-        }
-        parts += ["", "## By what can be expected", table("%, by tokens shown", told, budgets)]
+        parts += ["", "## By what can be expected", "", table("%, by tokens shown", expected(kinds, jobs), budgets)]
     at = (2000,)
+    ablated: dict[str, Mapping[int, Sequence[Row]]] = {"all rules": {2000: hinted[2000]}}
+    for name in ABLATED:
+        ablated[f"without {name}"] = measured(corpus, budgets=at, hints="hints", without=name, jobs=jobs)
+    parts += [
+        "",
+        "## What each rule is worth (hints given, 2,000 tokens)",
+        "",
+        table("%", ablated, at),
+        "",
+        "## What is lost (hints given, 2,000 tokens)",
+        "",
+        lost_briefly(hinted[2000]),
+        "",
+        "Made by `bench/quality.py --write docs`; the outputs themselves are not part of this repository.",
+        "",
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     chosen = {name: rows for name, rows in {**lines, **plain_cuts}.items() if name != "oracle"}
     (folder / "quality.svg").write_text(plot(chosen, budgets), "utf-8")
     (folder / "quality.md").write_text("\n".join(parts), "utf-8")
-    ablated: dict[str, Mapping[int, Sequence[Row]]] = {"all rules": {2000: hinted[2000]}}
-    for name in ABLATED:
-        ablated[f"without {name}"] = measured(corpus, budgets=at, hints="hints", without=name, jobs=jobs)
-    parts += ["", "## What each rule is worth (hints given, 2,000 tokens)", table("%", ablated, at), ""]
-    (folder / "quality.md").write_text("\n".join(parts), "utf-8")
+
+
+def expected(kinds: Path, jobs: int) -> dict[str, Mapping[int, Sequence[Row]]]:
+    """The cases by what a reader without, or with, the question can be expected to see."""
+    lines: dict[str, Mapping[int, Sequence[Row]]] = {}
+    for kind, hints, title in (
+        ("salient", "plain", "what anyone can see matters, without hints"),
+        ("lookup", "hints", "what matters only because of the question, with hints"),
+    ):
+        lines[title] = measured(kinds, kind=kind, budgets=BUDGETS, hints=hints, jobs=jobs)
+        cut = baselines(kinds, BUDGETS, kind)["head+tail 50/50"]
+        lines[f"head+tail, the same {kind} cases"] = cut
+    return lines
+
+
+def beside(lines: Mapping[str, Mapping[int, Sequence[Row]]], tokens: int) -> str:
+    """One column per way of cutting, one line per category."""
+    names = sorted({row.category for rows in lines.values() for row in rows[tokens]})
+    out = ["| category | " + " | ".join(lines) + " |", "|---|" + "---|" * len(lines)]
+    for name in names:
+        held = [mean(row.kept for row in rows[tokens] if row.category == name) for rows in lines.values()]
+        out.append(f"| {name} | " + " | ".join(f"{value:.0f}" for value in held) + " |")
+    return "\n".join(out)
 
 
 def main() -> None:

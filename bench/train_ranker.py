@@ -132,6 +132,8 @@ def prior() -> np.ndarray:
     put("lead", {2: 1.0, 3: 0.5, 4: 0.3, 11: 0.3})
     put("length", {0: -0.6, 1: -0.3, 16: -0.3})
     put("outlier", {3: 0.3, 4: 0.8})
+    put("rare_value", {1: 0.3, 2: 0.6, 3: 1.0})
+    put("exit", {**{8 + level: -0.1 for level in (5, 6, 7)}, **{16 + level: 0.3 for level in (5, 6, 7)}})
     put("verdict", {1: -0.8, 2: 0.5, 3: -0.4})
     put("run", {1: -0.3, 3: -1.0})
     put("asked", {bin_: 0.2 * bin_ for bin_ in range(11)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from overspill.config.files import FileSettings, Summarization
     from overspill.core.access import Access
     from overspill.core.policy import Policy
-    from overspill.core.ports import Store
+    from overspill.core.ports import Store, Strategy
     from overspill.core.redact import Secret
 
 _DIRECTIONS = {"head": "head", "tail": "tail"}
@@ -120,19 +120,41 @@ class Settlement:
 
         return (*BUILT_IN, *(Secret(name, pattern) for name, pattern in (self.get("redact_patterns") or {}).items()))
 
+    def _strategy(self) -> Strategy:
+        """The strategy by its name; ``auto`` with the views and the rules that were set."""
+        from overspill.core.strategies import Auto, named
+
+        strategy = named(self.get("keep"), setting="keep")
+        patterns = {name: self.get(name) or {} for name in ("keep_lines", "drop_lines", "block_starts", "block_ends")}
+        views = (self.get("views") or "").replace(",", " ").split()
+        if not isinstance(strategy, Auto) or not (views or any(patterns.values())):
+            return strategy
+        from overspill.core.strategies.extensions import view_named
+        from overspill.core.strategies.rules import Rules
+
+        return replace(
+            strategy,
+            views=tuple(map(view_named, views)),
+            rules=Rules(
+                keep=patterns["keep_lines"],
+                drop=patterns["drop_lines"],
+                block_starts=patterns["block_starts"],
+                block_ends=patterns["block_ends"],
+            ),
+        )
+
     def policy(self, *, access: Access) -> Policy:
         """Validated: a wrong value is refused with its origin."""
         from overspill.core.layouts import named_layout
         from overspill.core.model import Budget
         from overspill.core.policy import Policy
-        from overspill.core.strategies import named
 
         limit = self.sizes(LIMIT)
         try:
             return Policy(
                 budget=Budget(**self.sizes()),
                 limit=Budget(**limit) if limit else None,
-                strategy=named(self.get("keep"), setting="keep"),
+                strategy=self._strategy(),
                 access=access,
                 language=self.get("language"),
                 redact=self.redact,
@@ -140,7 +162,7 @@ class Settlement:
                 when_failed=self.get("when_failed"),
             )
         except PolicyError as error:
-            found = self.settled.get(error.setting)
+            found = self.settled.get(error.setting) or self.settled.get(error.setting.partition(".")[0])
             if found is None or found.origin == "built-in":
                 raise
             place = found.origin if found.origin.startswith("--") else f"{error.setting} ({found.origin})"

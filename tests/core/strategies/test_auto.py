@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overspill.core.capture import Capture, Cut
-from overspill.core.model import Bounded, Budget, Call
+from overspill.core.model import Bounded, Budget, Call, Span, Totals
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.render import render
 from overspill.core.strategies.auto import Auto
+from overspill.core.strategies.salience import features, model, units
 
 
 def shown(data: bytes, tokens: int = 500, call: Call | None = None, chunk: int = 0) -> Bounded:
@@ -230,3 +231,80 @@ def test_mutated_forms_stay_within_the_contract(data: st.DataObject) -> None:
             assert part.span.start >= end
             end = part.span.end
     assert bounded.kept_bytes > 0
+
+
+def test_the_one_value_that_differs_is_shown() -> None:
+    lines = [b"GET /items/%d 200 done in %d ms\n" % (n, 40 + n * 7919 % 31) for n in range(3000)]
+    lines[1777] = b"GET /items/1777 418 done in 52 ms\n"
+    assert "/items/1777 418" in shown(b"".join(lines), 400).text
+
+
+def test_the_slowest_is_shown_however_its_name_is_made() -> None:
+    lines = [
+        b'{"level":30,"time":%d,"reqId":"req-%s","took":%d.5,"msg":"done"}\n'
+        % (1742221183966 + n, b"abc"[n % 3 : n % 3 + 1] if n % 2 else b"%dx" % n, 90 + n * 7919 % 41)
+        for n in range(3000)
+    ]
+    lines[1203] = b'{"level":30,"time":1742221185169,"reqId":"req-b","took":7196.25,"msg":"done"}\n'
+    assert '"took":7196.25' in shown(b"".join(lines), 500).text
+
+
+def test_a_failed_run_raises_the_evidence_of_failure() -> None:
+    evidence = {}
+    for status in (None, 0, 1):
+        data = b"step a went well\nERROR step b broke\nstep c went well\n"
+        found = features.gather(
+            units.cut([Span(0, data, 1)]), None, None, Call(exit_status=status), Totals(len(data), 3)
+        )
+        scores = model.scores(found.columns, model.learned()["plain"])
+        evidence[status] = scores[1] - scores[0]
+    assert evidence[0] < evidence[None] < evidence[1]
+
+
+def test_a_headline_does_not_contradict_the_status() -> None:
+    """What is called the key finding of a run that failed is no success, of one that went well no failure told of."""
+    lines = [b"building part %d ... ok\n" % n for n in range(2000)]
+    lines[900] = b"test_error_is_raised ... ok\n"
+    for status in (0, 1):
+        bounded = shown(b"".join(lines), 300, Call(exit_status=status))
+        assert bounded.headline == ""
+
+
+KINDS = st.sampled_from(
+    [
+        b"12:00:%02d INFO worker handled request %d\n",
+        b"12:00:%02d ERROR pool lost connection %d\n",
+        b"=== section of %d things ===\n",
+        b"compiling unit %d of many\n",
+        b"\n",
+    ]
+)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(KINDS, st.integers(20, 120)), min_size=6, max_size=14))
+def test_what_a_gap_is_said_to_hold_is_recomputed_from_the_source(runs: list[tuple[bytes, int]]) -> None:
+    made = [kind for kind, times in runs for _ in range(times)]
+    lines = [
+        kind % ((n % 60, n) if kind.count(b"%") == 2 else n) if b"%" in kind else kind for n, kind in enumerate(made)
+    ]
+    if sum(map(len, lines)) < 9_000:
+        return
+    for part in shown(b"".join(lines), 400).parts:
+        if part.gap is None:
+            continue
+        held = [line.decode() for line in lines[part.gap.first_line - 1 : part.gap.last_line]]
+        for words, count in re.findall(r"“([^”]+)” ×(\d+)", part.text):
+            assert sum(words in line for line in held) == int(count)
+        for words, line in re.findall(r"“([^”…]+)” in (\d+)", part.text):
+            assert words in lines[int(line) - 1].decode()
+            assert part.gap.first_line <= int(line) <= part.gap.last_line
+        for count, first in re.findall(r"(\d+) errors: (\d+)", part.text):
+            errors = [n for n, line in enumerate(held, part.gap.first_line) if "ERROR" in line]
+            assert (len(errors), errors[0]) == (int(count), int(first))
+
+
+def test_a_gap_of_one_form_says_which_and_how_many() -> None:
+    lines = ordinary(3000)
+    told = [re.search(r"“([^”]+)” ×(\d+)", part.text) for part in shown(b"".join(lines), 400).parts if part.gap]
+    assert any(found and found[1] == "handled request" and int(found[2]) > 1000 for found in told)

@@ -1,4 +1,7 @@
-"""The strategies by name. A user's own needs no entry here: any object of ``ports.Strategy`` will do."""
+"""The strategies by name: those built in, and those that installed packages announce.
+
+A user's own needs no entry here: any object of ``ports.Strategy`` will do.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,15 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 
 def named(name: str, *, setting: str = "strategy") -> Strategy:
     """The strategy of a name, as typed in a file or on the command line."""
-    try:
-        return STRATEGIES[name]()
-    except KeyError:
-        raise PolicyError(setting, name, "one of " + ", ".join(sorted(STRATEGIES))) from None
+    make = STRATEGIES.get(name)
+    if make is None:
+        from overspill.core.strategies.extensions import STRATEGIES_GROUP, announced, names
+
+        make = announced(STRATEGIES_GROUP, name)
+        if make is None:
+            known = sorted({*STRATEGIES, *names(STRATEGIES_GROUP)})
+            raise PolicyError(setting, name, "one of " + ", ".join(known))
+    strategy = make()
+    if not isinstance(strategy, Strategy):
+        raise PolicyError(setting, name, "a name of what makes an object with `name` and `selector`")
+    return strategy

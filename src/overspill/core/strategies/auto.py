@@ -13,7 +13,9 @@ from overspill.core.model import Budget, Call
 
 if TYPE_CHECKING:
     from overspill.core.ports import Selector
+    from overspill.core.strategies.rules import Rules
     from overspill.core.strategies.salience.model import Tables
+    from overspill.core.strategies.views import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,10 @@ class Auto:
     """Chooses by content."""
 
     name: str = "auto"
+    views: tuple[View, ...] = ()
+    """Recognisers and choosers of the user's own, asked before the built-in ones."""
+    rules: Rules | None = None
+    """What is known of a tool's lines: which to keep, which to drop, which belong together."""
     weights: Mapping[str, Tables] | None = None
     """Other weights than the learned ones, for comparisons."""
     without: frozenset[str] = frozenset()

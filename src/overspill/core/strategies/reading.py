@@ -7,6 +7,9 @@ salience of single lines always has a say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
@@ -15,8 +18,15 @@ from overspill.core.strategies.salience import features, model, question, select
 from overspill.core.strategies.salience.contents import Contents
 from overspill.core.strategies.salience.pool import Pool
 
+if TYPE_CHECKING:
+    from overspill.core.strategies.rules import Judged
+
 HEADLINE_CHARS = 120
 ROOM_BYTES_PER_TOKEN = 3.2
+KEPT_LEAD = 4.0
+"""By so much lines that a rule keeps are worth more than the best of the others, in the scores' own unit."""
+KEPT_SHARE = 0.5
+"""The share of the room that they may take before a view does."""
 PATIENCE = 40
 """Units in a row that don't fit, after which nobody else is asked."""
 
@@ -28,13 +38,14 @@ class AutoSelector:
         self._room, self._call, self._strategy = room, call, strategy
         terms = question.terms(call.question) if "question" not in strategy.without else ()
         self._asked = question.Asked(terms) if terms else None
-        self._pool = Pool(self._asked)
+        self._rules = strategy.rules or None
+        self._pool = Pool(self._asked, self._rules)
         self._form: recognise.Form | None = None
         self._view: Selector | None = None
 
     def feed(self, block: Block) -> None:
         if self._form is None:
-            self._form = recognise.form(block.data, self._call)
+            self._form = recognise.form(block.data, self._call, self._strategy.views)
             if self._form.view and "views" not in self._strategy.without:
                 self._view = self._form.view(self._room, self._call)
         self._pool.feed(block)
@@ -54,6 +65,7 @@ class AutoSelector:
             form=self._form or recognise.UNKNOWN,
             view=view,
             complete=self._pool.complete,
+            judged=self._rules.judged(cut.texts) if self._rules else None,
             repeat=1.0 if "repeats" in self._strategy.without else 0.6,
         )
 
@@ -69,9 +81,15 @@ class AutoSelection:
         form: recognise.Form = recognise.UNKNOWN,
         view: Selection | None = None,
         complete: bool = True,
+        judged: Judged | None = None,
         repeat: float = 0.6,
     ) -> None:
         self._evidence, self._scores, self._form, self._view = evidence, scores, form, view
+        self._judged = judged
+        if judged is not None:
+            top = max(scores, default=0.0) + KEPT_LEAD
+            for index in judged.keep:
+                scores[index] = top
         self._repeat = repeat
         self._costs = selection.token_costs(evidence.units.texts)
         self._heads = shapes.heads(evidence.units.texts)
@@ -86,6 +104,8 @@ class AutoSelection:
                 if level >= severity.WARN
             ],
             complete=complete,
+            units=cut,
+            forms=evidence.coarse,
         )
 
     @property
@@ -110,6 +130,9 @@ class AutoSelection:
         if self._form.exclusive:
             self._view.fill(excerpt)
             return
+        if self._judged is not None and self._judged.keep:
+            asked_for = [unit for unit in chosen if unit in self._judged.keep]
+            self._fill_salient(excerpt, asked_for, leave=1 - KEPT_SHARE)
         if self._form.errors_share:
             severe = [unit for unit in chosen if self._evidence.levels[unit] >= severity.ERROR]
             self._fill_salient(excerpt, severe, leave=1 - self._form.errors_share)
@@ -133,7 +156,10 @@ class AutoSelection:
             max_tokens=tokens * 1.5,
             heads=self._heads,
             repeat=self._repeat,
+            rare=self._evidence.rare_values,
         )
+        if self._judged is not None:
+            chosen = [unit for unit in chosen if unit not in self._judged.drop]
         self._gaps = selection.stretches(chosen)
         self._ordered = chosen
         return chosen
@@ -141,8 +167,11 @@ class AutoSelection:
     def _fill_salient(self, excerpt: Excerpt, chosen: list[int], *, leave: float = 0.0) -> None:
         cut = self._evidence.units
         misses = 0
+        blocks: Mapping[int, range] = self._judged.blocks if self._judged else {}
         for index in chosen:
-            if excerpt.add(cut.span(index), leave=leave):
+            block = blocks.get(index)
+            whole = block is not None and excerpt.add(*map(cut.span, block), leave=leave)
+            if whole or excerpt.add(cut.span(index), leave=leave):
                 misses = 0
                 continue
             misses += 1

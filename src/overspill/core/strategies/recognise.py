@@ -7,13 +7,17 @@ Leaves what to keep to the views and to salience.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from overspill.core.model import Budget, Call
 from overspill.core.ports import Selector
 from overspill.core.strategies.salience.scanner import Scanner
+
+if TYPE_CHECKING:
+    from overspill.core.strategies.views import View
 
 SAMPLE_BYTES = 64 * 1024
 LINES_BYTES = 6 * 1024
@@ -73,11 +77,14 @@ _SHARES = {
 }
 
 
-def form(sample: bytes, call: Call) -> Form:
-    """The form of an output, by its first block."""
-    from overspill.core.strategies.views import VIEWS, best_view
+def form(sample: bytes, call: Call, own: Sequence[View] = ()) -> Form:
+    """The form of an output, by its first block. ``own`` views are believed before all others."""
+    from overspill.core.strategies.views import SURE, VIEWS, best_view
 
     sample = sample[:SAMPLE_BYTES]
+    sure, view = max(((view.sniff(sample, call), view) for view in own), key=lambda one: one[0], default=(0.0, None))
+    if view is not None and sure >= SURE:
+        return Form(name=view.name, view=view.selector)
     kind = line_kind(sample)
     name = best_view(sample, call)
     by_line = kind and (name in _READ_BY_LINE or (name == "json" and kind == "log"))

@@ -1,27 +1,47 @@
-"""The table of contents of a gap: what kinds of trouble it holds, and in which lines.
+"""The table of contents of a gap: what trouble it holds and in which lines, its headings, what most of it is.
 
-Guarantees that every count and every line number is that of the source; says nothing rather than something inexact.
+Guarantees that every count and every line number is that of the source, and that words in quotation marks stand in the
+lines they count; says nothing rather than something inexact.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 
 from overspill.core.model import Gap
+from overspill.core.strategies.salience.units import Units
+
+HEADING_CHARS = 40
+LEAST_LINES = 24
+"""A gap of fewer lines isn't worth the words that say what most of it is."""
+MOST_SHARE = 0.5
+_HEADING = re.compile(rb"\s{0,3}(?:#{1,6} |={3,} ?|\*{3,} ?|-{3,} ?|_{3,} ?)(?=[^\W_])([^\r\n=*#_]{3,120})")
+_PHRASE = re.compile(rb"[A-Za-z]{2,}(?:[ _:-]{1,2}[A-Za-z]{2,}){1,5}")
 
 
 class Contents:
-    """Where the severe lines of an output stand."""
+    """Where the severe lines and the headings of an output stand, and which forms its lines have."""
 
-    def __init__(self, severe: Sequence[tuple[int, int, str]], *, complete: bool) -> None:
+    def __init__(
+        self,
+        severe: Sequence[tuple[int, int, str]],
+        *,
+        complete: bool,
+        units: Units | None = None,
+        forms: Sequence[Hashable] = (),
+    ) -> None:
         """``severe``: (byte offset, line, level's name) in order; ``complete``: none of the output's is missing."""
         self._starts = [start for start, _, _ in severe]
         self._severe = severe
         self._complete = complete
+        self._units, self._forms = units or Units(), forms
+        self._usual: dict[tuple[int, int], str] = {}
 
     def describe(self, gap: Gap, *, listed: int = 2) -> str:
-        """The severe lines of a gap, by level, with the numbers of the first ``listed``."""
+        """The severe lines of a gap, by level, with the numbers of the first ``listed``; then the rest."""
         first = bisect_left(self._starts, gap.start)
         last = bisect_left(self._starts, gap.end)
         by_name: dict[str, list[int]] = {}
@@ -34,7 +54,41 @@ class Contents:
             for name in ("fatal", "error", "warning")
             if name in by_name
         ]
+        if gap.last_line - gap.first_line + 1 >= LEAST_LINES:
+            key = (gap.start, gap.end)
+            if key not in self._usual:
+                self._usual[key] = self._told_of(gap)
+            items += [self._usual[key]] if self._usual[key] else []
         return "; ".join(items)
+
+    def _told_of(self, gap: Gap) -> str:
+        """The first heading of a gap, or the words that most of its lines share."""
+        units = self._units
+        first, last = bisect_left(units.starts, gap.start), bisect_left(units.starts, gap.end)
+        for index in range(first, last):
+            if not units.columns[index] and (found := _HEADING.match(units.texts[index])):
+                return f"{_quoted(found.group(1))} in {units.lines[index]}"
+        if not self._complete:
+            return ""
+        ranked = Counter(self._forms[first:last]).most_common(1)
+        if not ranked:
+            return ""
+        sample = units.texts[first + self._forms[first:last].index(ranked[0][0])]
+        phrases = sorted(_PHRASE.findall(sample[:400]), key=len, reverse=True)
+        for phrase in phrases[:2]:
+            if len(phrase) <= HEADING_CHARS:
+                held = {units.lines[index] for index in range(first, last) if phrase in units.texts[index]}
+                if len(held) >= MOST_SHARE * (gap.last_line - gap.first_line + 1):
+                    return f"{_quoted(phrase)} ×{len(held)}"
+        return ""
+
+
+def _quoted(text: bytes) -> str:
+    words = " ".join(text.decode("utf-8", "replace").split())
+    words = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
+    return f"“{words if len(words) <= HEADING_CHARS else words[: HEADING_CHARS - 1].rstrip() + '…'}”".replace(
+        "; ", ", "
+    )
 
 
 def _item(name: str, lines: list[int], listed: int, *, complete: bool) -> str:

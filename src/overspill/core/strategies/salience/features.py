@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from operator import mul
 from typing import TYPE_CHECKING
 
 from overspill.core.model import Call, Totals
@@ -22,6 +21,7 @@ from overspill.core.strategies.salience.question import Asked
 from overspill.core.strategies.salience.shapes import Shape, shape
 from overspill.core.strategies.salience.templates import DROPPED, coarse_keys, plain_words
 from overspill.core.strategies.salience.units import Units
+from overspill.core.strategies.salience.values import standing_out
 
 if TYPE_CHECKING:
     from overspill.core.strategies.salience.scanner import Scanner
@@ -42,15 +42,12 @@ _SUMMARY = (
     r"could not compile|"
     r"^make(?:\[[0-9]+\])?: |exit(?:ed)?[ a-z_]*[ =:\"]+[0-9]|rc=[0-9]|finished|downloaded|all in use|definitely lost"
 )
-_ONLY_NUMBERS = bytes(code if code in b"0123456789." else 32 for code in range(256))
-LEAST_ALIKE = 12
-"""Fewer units of a form say nothing about what is usual among them."""
 NAMES = (
     "severity", "severity_share", "fine", "coarse", "severity_coarse", "from_start", "from_end", "decile", "length",
     "indent", "first_char", "severe_before", "severe_after", "asked", "asked_near", "asked_terms", "place", "summary",
     "heading", "outlier", "weak", "digits", "symbols", "run", "severity_place", "asked_severity", "severity_fine",
     "coarse_share", "summary_end", "asked_rank", "size_place", "asked_heading", "block", "state_coarse", "place_severe",
-    "isolation", "lead", "isolation_severity", "verdict",
+    "isolation", "lead", "isolation_severity", "verdict", "rare_value", "exit",
 )  # fmt: skip
 
 
@@ -88,6 +85,8 @@ class Evidence:
     coarse: list[tuple[bytes, ...]]
     """The telling words of each unit."""
     asked: list[float]
+    rare_values: dict[int, bytes]
+    """For units that hold one, the value that is rare where a few are usual."""
 
 
 @lru_cache(maxsize=4)
@@ -119,7 +118,7 @@ def gather(
     texts = units.texts
     size = len(texts)
     if not size:
-        return Evidence(units, bytearray(), [], [bytearray() for _ in NAMES], [], [])
+        return Evidence(units, bytearray(), [], [bytearray() for _ in NAMES], [], [], {})
     data = b"".join(texts)
     ends = list(accumulate(map(len, texts)))
     keys = [text.translate(None, DROPPED) for text in texts]
@@ -135,8 +134,20 @@ def gather(
     coarse_ranks = _columns_of_forms(columns, keys, coarse, coarse_of, counts)
     _columns_of_trouble(columns, trouble, coarse_ranks, data, ends, texts)
     scores = _columns_of_question(columns, asked, trouble.levels, data, ends)
-    columns["outlier"] = _outliers(texts, coarse)
-    return Evidence(units, trouble.levels, keys, [bytearray(columns[name]) for name in NAMES], coarse, scores)
+    standing = standing_out(texts, coarse)
+    columns["outlier"] = standing.outliers
+    columns["rare_value"] = standing.rare
+    status = 0 if call.exit_status is None else 1 if call.exit_status == 0 else 2
+    columns["exit"] = [status * 8 + level for level in trouble.levels]
+    return Evidence(
+        units,
+        trouble.levels,
+        keys,
+        [bytearray(columns[name]) for name in NAMES],
+        coarse,
+        scores,
+        standing.rare_values,
+    )
 
 
 @dataclass(slots=True)
@@ -361,47 +372,6 @@ def _neighbours(levels: bytearray, coarse_ranks: Sequence[int]) -> tuple[list[in
 
 
 _STEPS = [1, 1, 9, 17, 17, *[25] * 4, *[33] * 11]
-
-
-def _outliers(texts: Sequence[bytes], coarse: Sequence[tuple[bytes, ...]]) -> bytearray:
-    """Grades the units that hold the extreme of a number among the units of their form; the further out, the higher."""
-    groups: dict[tuple[bytes, ...], list[int]] = {}
-    for index, name in enumerate(coarse):
-        groups.setdefault(name, []).append(index)
-    found = bytearray(len(texts))
-    for members in groups.values():
-        if not LEAST_ALIKE <= len(members) <= 20_000:
-            continue
-        rows = [texts[index][:400].translate(_ONLY_NUMBERS).split() for index in members]
-        widths = Counter(map(len, rows))
-        width = max(widths, key=lambda width: (widths[width], width))
-        if not width or widths[width] < LEAST_ALIKE:
-            continue
-        same = [(index, row) for index, row in zip(members, rows, strict=True) if len(row) == width]
-        for slot in range(min(width, 12)):
-            try:
-                values = [float(row[slot]) for _, row in same]
-            except ValueError:
-                continue
-            _grade(found, values, same)
-    return found
-
-
-def _grade(found: bytearray, values: Sequence[float], same: Sequence[tuple[int, object]]) -> None:
-    highest, lowest = max(values), min(values)
-    if highest == lowest or highest > 1e100:
-        return
-    ends = len(values) - 1
-    # clocks and counters have their extremes at the ends
-    places = [(value, where) for value in (highest, lowest) if 0 < (where := values.index(value)) < ends]
-    if not places:
-        return
-    mean = sum(values) / len(values)
-    spread = max(0.0, sum(map(mul, values, values)) / len(values) - mean * mean) ** 0.5
-    for value, where in places:
-        far = abs(value - mean) / spread if spread else 0.0
-        index = same[where][0]
-        found[index] = max(found[index], 1 if far < 3 else 2 if far < 5 else 3 if far < 9 else 4)
 
 
 def _asked(

@@ -7,16 +7,20 @@ until ``complete`` says otherwise. A block is only looked at by native code unti
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before
 from overspill.core.model import Block, Span
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.question import Asked
 from overspill.core.strategies.salience.templates import fine_keys
+
+if TYPE_CHECKING:
+    from overspill.core.strategies.rules import Rules
 
 WHOLE_BYTES = 1 << 20
 """Up to here everything is looked at closely."""
@@ -45,8 +49,8 @@ class _Chosen(NamedTuple):
 class Pool:
     """The stretches of one output that are looked at closely."""
 
-    def __init__(self, asked: Asked | None) -> None:
-        self._asked = asked
+    def __init__(self, asked: Asked | None, rules: Rules | None = None) -> None:
+        self._asked, self._rules = asked, rules
         self._recent: deque[tuple[Block, int]] = deque()
         self._recent_weight = 0
         self._whole: list[Block] = []
@@ -162,6 +166,10 @@ class Pool:
         if self._asked is not None:
             starts = starts or _line_starts(data)
             self._choose_asked(data, starts, wanted)
+        if self._rules:
+            starts = starts or _line_starts(data)
+            for at in islice(self._rules.places(data), HITS):
+                wanted[min(bisect_right(starts, at) - 1, len(starts) - 2)] = 3
         if wanted and starts is not None:
             for index, grace in wanted.items():
                 if grace >= 2 and len(self._severe) < 256 and index < len(keys):
@@ -192,8 +200,6 @@ class Pool:
                 severe += 1
 
     def _choose_asked(self, data: bytes, starts: Sequence[int], wanted: dict[int, int]) -> None:
-        from bisect import bisect_right
-
         assert self._asked is not None
         terms: dict[int, set[int]] = {}
         for at, term in islice(self._asked.each_hit(data), HITS * 4):
@@ -211,6 +217,8 @@ class Pool:
         ]
         if self._asked is not None:
             places += [(at, 2) for at, _ in islice(self._asked.each_hit(data), HITS // 2)]
+        if self._rules:
+            places += [(at, 3) for at in islice(self._rules.places(data), HITS // 2)]
         places.append((0, 0))
         reached = -1
         for at, grace in sorted(places):

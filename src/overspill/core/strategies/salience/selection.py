@@ -7,7 +7,7 @@ Leaves to others the exact fit: the renderer counts for real and skips what does
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 
 MARK_TOKENS = 14.0
@@ -16,6 +16,8 @@ LEAST_NEW = 0.02
 """However often it was said, this much of a unit's worth stays."""
 BLOCK_NEW = 0.6
 """What stands by a unit that said something new goes on with it: it counts as new by at least this much."""
+RARE_NEW = 0.6
+"""A value that is rare in its place is news by itself, however often the words around it were said."""
 BRIDGE_UNITS = 3
 """No gap of more units than this is filled because its mark would cost more than it."""
 
@@ -39,11 +41,13 @@ def order(
     max_tokens: float,
     heads: Sequence[int] = (),
     repeat: float = 0.6,
+    rare: Mapping[int, bytes] | None = None,
 ) -> list[int]:
     """Indices of the units worth showing, best first, until about ``max_tokens`` are spent.
 
     ``forms`` are the telling words of each unit: what has been said already is worth ``repeat`` of it the next time.
     ``heads`` are the units that name the section of each one (-1: none): one that says something new makes its own new.
+    ``rare`` are the values of units that are rare where a few are usual.
     """
     size = len(scores)
     if not size:
@@ -53,6 +57,8 @@ def order(
     taken = bytearray(size)
     kept: list[int] = []
     said: dict[bytes, float] = {}
+    rare = rare or {}
+    told: set[bytes] = set()
     fresh = bytearray(size)
 
     def bridge(index: int, step: int) -> tuple[float, int]:
@@ -75,6 +81,8 @@ def order(
         right, new_right = bridge(index, 1)
         words = forms[index]
         new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
+        if new < RARE_NEW and index in rare and rare[index] not in told:
+            new = RARE_NEW
         worthy = max(LEAST_NEW, new)
         if worthy < BLOCK_NEW and (new_left or new_right or fresh[index]):
             worthy = BLOCK_NEW
@@ -100,6 +108,8 @@ def order(
             spent += costs[unit]
             for word in forms[unit] or (b"",):
                 said[word] = said.get(word, 1.0) * repeat
+            if unit in rare:
+                told.add(rare[unit])
         fresh[index] = new >= BLOCK_NEW
         head = heads[index] if heads and fresh[index] else -1
         if head >= 0 and not taken[head]:

@@ -1,0 +1,118 @@
+"""What stands out among lines of one form: the extreme of a number, and the rare value where a few are usual.
+
+Guarantees grades that depend on the lines given and on nothing else, in time that grows with their bytes.
+Leaves to others what standing out is worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from heapq import nlargest
+from operator import mul
+from typing import NamedTuple
+
+LEAST_ALIKE = 12
+"""Fewer units of a form say nothing about what is usual among them."""
+MOST_ALIKE = 20_000
+READ_BYTES = 640
+SLOTS = 48
+EXTREMES = 3
+"""So many of the highest values of one slot can stand out."""
+USUAL_SHARE = 8
+"""A slot with fewer values than one for so many lines is one of usual values: a rare one among them says something."""
+_SEPARATED = bytes(32 if code in b"\"'`=,:;[](){}<>|#@" else code for code in range(256))
+_NUMBER = frozenset(b"0123456789.-+")
+
+
+class Standing(NamedTuple):
+    """One grade for each unit, 0 for nothing, and for the rare values what they are."""
+
+    outliers: bytearray
+    rare: bytearray
+    rare_values: dict[int, bytes]
+
+
+def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
+    """Grades the units by the slots of their form: texts parted by white space and signs, as many parts each."""
+    size = len(texts)
+    found = Standing(bytearray(size), bytearray(size), {})
+    groups: dict[Hashable, list[int]] = {}
+    for index, name in enumerate(forms):
+        groups.setdefault(name, []).append(index)
+    for members in groups.values():
+        if not LEAST_ALIKE <= len(members) <= MOST_ALIKE:
+            continue
+        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split() for index in members]
+        widths = Counter(map(len, rows))
+        width = max(widths, key=lambda width: (widths[width], width))
+        if not width or widths[width] < LEAST_ALIKE:
+            continue
+        alike = [index for index, row in zip(members, rows, strict=True) if len(row) == width]
+        slots = zip(*[row for row in rows if len(row) == width], strict=True)
+        for _, slot in zip(range(SLOTS), slots, strict=False):
+            counts = Counter(slot)
+            if len(counts) == 1:
+                continue
+            numbers = _numbers(slot)
+            if numbers and len(counts) > 3:
+                _grade_numbers(found.outliers, numbers, alike)
+            if len(counts) <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
+                _grade_rare(found, slot, counts, alike)
+    return found
+
+
+def _numbers(slot: Sequence[bytes]) -> list[float]:
+    """The values of a slot of numbers; none if a text is among them."""
+    if not _NUMBER.issuperset(slot[0]):
+        return []
+    try:
+        return [float(value) for value in slot]
+    except ValueError:
+        return []
+
+
+def _sorted(numbers: Sequence[float]) -> bool:
+    return all(before <= after for before, after in zip(numbers, numbers[1:], strict=False))
+
+
+def _grade_numbers(found: bytearray, values: Sequence[float], alike: Sequence[int]) -> None:
+    highest, lowest = max(values), min(values)
+    if highest == lowest or highest > 1e100 or highest != highest:
+        return
+    mean = sum(values) / len(values)
+    spread = max(0.0, sum(map(mul, values, values)) / len(values) - mean * mean) ** 0.5
+    ends = len(values) - 1
+    # clocks and counters have their extremes at the ends
+    if 0 < (where := values.index(lowest)) < ends:
+        _raise(found, alike[where], _grade(lowest, mean, spread))
+    if not 0 < values.index(highest) < ends:
+        return
+    for place, where in enumerate(nlargest(EXTREMES, range(len(values)), key=values.__getitem__)):
+        grade = _grade(values[where], mean, spread)
+        if place == 0 or grade > 1:
+            _raise(found, alike[where], grade)
+
+
+def _grade(value: float, mean: float, spread: float) -> int:
+    far = abs(value - mean) / spread if spread else 0.0
+    return 1 if far < 3 else 2 if far < 5 else 3 if far < 9 else 4
+
+
+def _grade_rare(found: Standing, slot: Sequence[bytes], counts: Mapping[bytes, int], alike: Sequence[int]) -> None:
+    """The first line of each value that is far rarer than the usual ones of its slot."""
+    most = max(counts.values())
+    seen: set[bytes] = set()
+    for index, value in zip(alike, slot, strict=True):
+        count = counts[value]
+        if count * USUAL_SHARE > most or value in seen:
+            continue
+        seen.add(value)
+        grade = 3 if count == 1 else 2 if count <= 3 else 1
+        if grade > found.rare[index]:
+            found.rare[index] = grade
+            found.rare_values[index] = value
+
+
+def _raise(grades: bytearray, index: int, grade: int) -> None:
+    grades[index] = max(grades[index], grade)
