@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -124,6 +126,8 @@ def app(words: Sequence[str]) -> int:
     """Runs a command; click's errors become one sentence and the exit code for wrong use."""
     from overspill.cli.faults import wrong_use
 
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
     top = group()
     if not words:
         words = ["--help"]
