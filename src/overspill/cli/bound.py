@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 def bound(options: dict[str, Any]) -> int:
     chosen = Chosen(options)
-    if chosen.skip:
+    if chosen.skip and not chosen.as_json:
         while chunk := read_some(0):
             write_all(1, chunk)
         return 0
     held = chosen.held()
-    while held.surely_fits() or held.may_be_ours:
+    while held.surely_fits() or held.may_be_ours or chosen.skip:
         chunk = read_some(0)
         if not chunk:
             break
         held.add(1, chunk)
-    if held.surely_fits():
+    if held.surely_fits() or chosen.skip:
         return _passed(held.data, chosen)
     bounder = chosen.bounder()
     bounded = _bounded(bounder, held, chosen)

@@ -316,7 +316,7 @@ def _as_typed(words: tuple[str, ...]) -> str:
 
 
 def _progress(output: Output, options: dict[str, Any]) -> Progress | None:
-    if options.get("quiet") or options.get("live") or not os.isatty(2):
+    if options.get("quiet") or options.get("live") or output.chosen.skip or not os.isatty(2):
         return None
     from overspill.cli.progress import Progress
 
