@@ -14,6 +14,7 @@ import os
 import select
 import time
 
+from overspill.process_pipes import Pipes, read_some
 from overspill.surroundings import in_foreground, original_environment
 
 TYPE_CHECKING = False
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # `signal` makes enumerations of these numbers, which costs a third of a start
 
-READ_BYTES = 1 << 18
-PIPE_BYTES = 1 << 20
-"""Asked of the kernel for a command that prints much: fewer, larger reads."""
 LINGER_SECONDS = 0.3
 """How long an output may go on after its command ended before it counts as left in the background."""
 TICK_SECONDS = 0.25
@@ -38,7 +36,6 @@ TIMED_OUT = 124
 
 _PASSED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGCONT", "SIGTSTP")
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP")
-_CHUNKS_BEFORE_LARGE_PIPE = 4
 
 
 class CannotStart(Exception):
@@ -65,7 +62,7 @@ class Ending:
         self.by_terminal = by_terminal and self.signal > 0
         """Did the person at the terminal end it? Then overspill has to end the same way, for the shell to know."""
         self.lingering = lingering
-        """Pipes that something in the background still holds, by stream: reading them is the caller's business."""
+        """The streams, by pipe, that something in the background still holds: reading them is the caller's business."""
 
 
 class Running:
@@ -81,8 +78,7 @@ class Running:
         own_group: bool = False,
     ) -> None:
         self._started = time.monotonic()
-        self.pipes: dict[int, int] = {}
-        """The stream (1 or 2) that each descriptor carries."""
+        self.pipes = Pipes()
         self._ended: int | None = None
         self._ended_at = 0.0
         self._own_group = own_group
@@ -102,9 +98,7 @@ class Running:
             raise
 
     def close(self) -> None:
-        for pipe in self.pipes:
-            os.close(pipe)
-        self.pipes = {}
+        self.pipes.close()
         signal.set_wakeup_fd(-1)
         for end in (self._wake, self._wake_end):
             os.close(end)
@@ -120,44 +114,27 @@ class Running:
     ) -> Ending:
         """Hands over what comes until the command has ended and its pipes are read.
 
-        ``readers`` are descriptors whose readers may go away: then the pipes are closed, so that the
-        command learns it as it would have.  ``tick`` is called with the seconds gone, now and then.
+        ``readers`` are streams whose readers may go away: then the command's is closed as well.
+        ``tick`` is called with the seconds gone, now and then.
         """
-        poll = select.poll()
+        pipes, poll = self.pipes, self.pipes.poll
         poll.register(self._wake, select.POLLIN)
-        for pipe in self.pipes:
-            poll.register(pipe, select.POLLIN)
-        for reader in readers:
-            poll.register(reader, 0)
+        pipes.mind(readers)
         if self.keys is not None:
             poll.register(self.keys, select.POLLIN)
         stop_at = self._started + timeout_seconds if timeout_seconds else None
         timed_out = False
-        chunks = 0
         while True:
-            if self._ended is not None and (not self.pipes or time.monotonic() - self._ended_at >= LINGER_SECONDS):
+            if self._ended is not None and (not pipes.streams or time.monotonic() - self._ended_at >= LINGER_SECONDS):
                 break
-            for descriptor, events in poll.poll(self._patience_ms(stop_at, ticking=tick is not None)):
+            for descriptor, _ in poll.poll(self._patience_ms(stop_at, ticking=tick is not None)):
                 if descriptor == self._wake:
                     self._heed()
                 elif descriptor == self.keys:
                     if not self.pass_keys():
                         poll.unregister(descriptor)
-                elif descriptor in self.pipes:
-                    data = _read(descriptor)
-                    if data:
-                        take(self.pipes[descriptor], data)
-                        chunks += 1
-                        if chunks == _CHUNKS_BEFORE_LARGE_PIPE:
-                            _enlarge(descriptor)
-                    else:
-                        poll.unregister(descriptor)
-                        self._close_pipe(descriptor)
-                elif descriptor in readers and events & (select.POLLERR | select.POLLNVAL):
-                    poll.unregister(descriptor)
-                    for pipe in list(self.pipes):
-                        poll.unregister(pipe)
-                        self._close_pipe(pipe)
+                else:
+                    pipes.heed(descriptor, take)
             now = time.monotonic()
             if self._watcher is None and self._ended is None and now - self._started >= WATCH_AFTER_SECONDS:
                 self._watch()
@@ -168,8 +145,9 @@ class Running:
             if tick is not None:
                 tick(now - self._started)
         seconds = self._ended_at - self._started
-        lingering, self.pipes = {stream: pipe for pipe, stream in self.pipes.items()}, {}
-        return Ending(self._ended, seconds, timed_out=timed_out, by_terminal=self._by_terminal, lingering=lingering)
+        return Ending(
+            self._ended, seconds, timed_out=timed_out, by_terminal=self._by_terminal, lingering=pipes.handed_over()
+        )
 
     def pass_keys(self) -> bool:
         """Hands on what was typed, for a command that has a terminal of ours."""
@@ -207,7 +185,7 @@ class Running:
                 ends[stream] = ends[1]
             elif stream not in closed:
                 pipe, ends[stream] = os.pipe()
-                self.pipes[pipe] = stream
+                self.pipes.add(pipe, stream)
         return ends
 
     def _patience_ms(self, stop_at: float | None, *, ticking: bool) -> int | None:
@@ -223,10 +201,6 @@ class Running:
             waits.append(TICK_SECONDS)
         return max(0, int(min(waits) * 1000) + 1) if waits else None
 
-    def _close_pipe(self, pipe: int) -> None:
-        del self.pipes[pipe]
-        os.close(pipe)
-
     def _handle_signals(self) -> None:
         """From here on a signal wakes the loop; what is ignored stays ignored, here and in the command."""
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
@@ -237,7 +211,7 @@ class Running:
         signal.signal(signal.SIGCHLD, _woken)
 
     def _heed(self) -> None:
-        for number in set(_read(self._wake)):
+        for number in set(read_some(self._wake)):
             if number == signal.SIGCHLD:
                 self._look_at_child()
             elif self._own_group or not self._reached_group(number):
@@ -253,7 +227,8 @@ class Running:
     def _watch(self) -> None:
         from overspill.watch import Watcher
 
-        self._watcher = Watcher(self.pid, close=(*self.pipes, self._wake, self._wake_end))
+        ours = (*self.pipes.streams, self._wake, self._wake_end)
+        self._watcher = Watcher(self.pid, of_group=self._own_group, close=ours)
 
     def _look_at_child(self) -> None:
         while self._ended is None:
@@ -290,8 +265,8 @@ class Running:
 class Following:
     """What is left of an output when its command has ended: read to the end, by a process that is left behind."""
 
-    def __init__(self, pipes: Mapping[int, int]) -> None:
-        self._pipes = {pipe: stream for stream, pipe in pipes.items()}
+    def __init__(self, left: dict[int, int]) -> None:
+        self._pipes = Pipes(left)
         signal.set_wakeup_fd(-1)
         for name in (*_PASSED_ON, "SIGCHLD"):
             number = getattr(signal, name)
@@ -301,20 +276,12 @@ class Following:
         os.dup2(null, 0)
         os.close(null)
 
-    def serve(self, take: Callable[[int, bytes], None]) -> Ending:
+    def serve(self, take: Callable[[int, bytes], None], *, readers: Sequence[int]) -> Ending:
         started = time.monotonic()
-        poll = select.poll()
-        for pipe in self._pipes:
-            poll.register(pipe, select.POLLIN)
-        while self._pipes:
-            for pipe, _ in poll.poll():
-                data = _read(pipe)
-                if data:
-                    take(self._pipes[pipe], data)
-                else:
-                    poll.unregister(pipe)
-                    os.close(pipe)
-                    del self._pipes[pipe]
+        self._pipes.mind(readers)
+        while self._pipes.streams:
+            for descriptor, _ in self._pipes.poll.poll():
+                self._pipes.heed(descriptor, take)
         return Ending(0, time.monotonic() - started, timed_out=False, by_terminal=False, lingering={})
 
 
@@ -361,26 +328,6 @@ def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:
     except (ProcessLookupError, PermissionError):
         # Gone this moment, or it runs as somebody else (sudo), who may not be told.
         return
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, READ_BYTES)
-    except BlockingIOError:
-        return b""
-    except OSError as error:
-        if error.errno == errno.EIO:  # how a pseudo-terminal ends
-            return b""
-        raise
-
-
-def _enlarge(pipe: int) -> None:
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except (ImportError, AttributeError, OSError):
-        pass  # not Linux, or over the user's share: the usual size will do
 
 
 def _numbers(names: Sequence[str]) -> set[int]:

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from overspill.process import LINGER_SECONDS, READ_BYTES, TICK_SECONDS, CannotStart, Ending
+from overspill.process import LINGER_SECONDS, TICK_SECONDS, CannotStart, Ending
+from overspill.process_pipes import READ_BYTES
 
 _MOST_WAITING = 16
 

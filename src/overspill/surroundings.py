@@ -47,14 +47,18 @@ def same_file(one: int, other: int) -> bool:
 
 
 def closed_streams() -> tuple[int, ...]:
-    """The standard descriptors that overspill was started without; a stand-in keeps their numbers from our pipes."""
+    """The standard descriptors that overspill was started without.
+
+    A stand-in takes each number, or the next file that is opened would have it and get what is meant for the
+    reader. It can't be used either: reading one's input or writing to one's output fails as it should.
+    """
     closed = []
     for stream in (0, 1, 2):
         try:
             os.fstat(stream)
         except OSError:
             closed.append(stream)
-            os.open(os.devnull, os.O_RDWR)
+            os.open(os.devnull, os.O_RDONLY if stream else os.O_WRONLY)
     return tuple(closed)
 
 

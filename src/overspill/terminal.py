@@ -19,8 +19,10 @@ from overspill.process import Running, cannot_start
 
 _KEYS_BYTES = 4096
 _USUAL_SIZE = (24, 80)
-_OUTPUT_FLAGS = 1
+_OUTPUT_FLAGS, _LOCAL_FLAGS = 1, 3
 """Where a terminal's state has them."""
+_END, _SUSPEND = b"\x04", b"\x1a"
+_ENDS_COMMAND = frozenset(b"\x03\x1c")
 
 
 class RunningInTerminal(Running):
@@ -32,7 +34,7 @@ class RunningInTerminal(Running):
         self._outer_state: list[Any] | None = None
         master, slave = os.openpty()
         self._master = master
-        self.pipes[master] = 1
+        self.pipes.add(master, 1)
         _write_as_it_comes(slave)
         self._copy_size(slave)
         failed, failing = os.pipe()
@@ -55,9 +57,18 @@ class RunningInTerminal(Running):
 
     def pass_keys(self) -> bool:
         """What was typed goes to the command; False when there will be no more."""
-        data = os.read(0, _KEYS_BYTES)
-        with suppress(OSError):
-            os.write(self._master, data or b"\x04")
+        try:
+            data = os.read(0, _KEYS_BYTES)
+        except OSError:  # the terminal is gone
+            data = b""
+        with suppress(OSError, termios.error):
+            local = termios.tcgetattr(self._master)[_LOCAL_FLAGS]
+            os.write(self._master, data or _END)
+            if local & termios.ISIG:
+                self._by_terminal |= bool(_ENDS_COMMAND & set(data))
+                if _SUSPEND in data:
+                    # Its own terminal's signal can't stop a command that has no shell above it.
+                    self._signal(signal.SIGSTOP)
         return bool(data)
 
     def close(self) -> None:

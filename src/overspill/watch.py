@@ -28,7 +28,7 @@ _STALE_SECONDS = 1.0
 class Watcher:
     """Lives while the command lives: ``end`` it as soon as that has been waited for."""
 
-    def __init__(self, command: int, *, close: Iterable[int]) -> None:
+    def __init__(self, command: int, *, of_group: bool, close: Iterable[int]) -> None:
         self._heard: dict[int, float] = {}
         self._told, tell = os.pipe()
         alive, self._life = os.pipe()
@@ -36,7 +36,7 @@ class Watcher:
         os.set_blocking(tell, False)
         self._pid = os.fork()
         if self._pid == 0:
-            _watch(command, tell, alive, close=(*close, self._told, self._life))
+            _watch(command, tell, alive, of_group=of_group, close=(*close, self._told, self._life))
         os.close(tell)
         os.close(alive)
 
@@ -63,9 +63,15 @@ class Watcher:
         os.close(self._life)
 
 
-def _watch(command: int, tell: int, alive: int, *, close: Iterable[int]) -> NoReturn:
-    """In the watcher: what reaches the group is told, and when overspill is gone the command goes."""
+def _watch(command: int, tell: int, alive: int, *, of_group: bool, close: Iterable[int]) -> NoReturn:
+    """In the watcher: what reaches the group is told, and when overspill is gone the command goes.
+
+    A command with a group of its own has the watcher in it: what kills overspill's whole group must not
+    reach the watcher before it has done its duty.
+    """
     try:
+        if of_group:
+            _join(command)
         signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
@@ -73,6 +79,13 @@ def _watch(command: int, tell: int, alive: int, *, close: Iterable[int]) -> NoRe
         for descriptor in {*close, null}:
             os.close(descriptor)
         os.read(alive, 1)
-        os.kill(command, signal.SIGKILL)
+        (os.killpg if of_group else os.kill)(command, signal.SIGKILL)
     finally:
         os._exit(0)
+
+
+def _join(group: int) -> None:
+    try:
+        os.setpgid(0, group)
+    except OSError:
+        os.setpgid(0, 0)  # one of another session, which has a terminal of its own

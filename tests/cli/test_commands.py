@@ -295,6 +295,26 @@ def test_debug_shows_where_an_error_arose() -> None:
     assert overspill("run", "--", "echo", "--debug").stdout == b"--debug\n"
 
 
+@pytest.mark.parametrize("words", [("ls",), ("bound",), ("--help",), ("stats", "--json"), ("show", "--raw", "HANDLE")])
+def test_a_closed_output_is_said_and_nothing_else_is_written_in_its_place(words: tuple[str, ...]) -> None:
+    handle = kept()
+    before = {path: path.read_bytes() for path in Path(store()).rglob("ovs_*")}
+    line = " ".join((*OVERSPILL, *(handle if word == "HANDLE" else word for word in words)))
+    done = subprocess.run(["/bin/sh", "-c", f"{line} >&-"], input=NUMBERS, capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert (
+        done.stderr
+        == b"overspill: standard output: Bad file descriptor; `overspill --debug \xe2\x80\xa6` shows where\n"
+    )
+    assert {path: path.read_bytes() for path in Path(store()).rglob("ovs_*")} == before
+
+
+def test_a_fault_without_an_error_stream_is_not_told_on_another() -> None:
+    line = " ".join((*OVERSPILL, "read", "ovs_zzzzzzzz"))
+    done = subprocess.run(["/bin/sh", "-c", f"{line} 2>&-"], capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
 def test_a_reader_that_closes_early_is_told_nothing() -> None:
     handle = kept()
     for words in (("ls",), ("read", handle), ("show", "--raw", handle), ("--help",), ("bound",)):

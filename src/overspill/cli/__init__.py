@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OK, FAILED, WRONG_USE = 0, 1, 2
+READER_GONE = 128 + 13
+"""Of one whose output nobody reads: as one that SIGPIPE ended."""
 DELEGATED = {
     "mcp": ("overspill.mcp.command", "main", "Stand before an MCP server: its results fit."),
     "serve": ("overspill.mcp.command", "serve_main", "Serve kept outputs to any MCP client."),
@@ -46,6 +48,10 @@ def _dispatch(words: list[str]) -> int:
         words = ["bound"]
     elif words and words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
         words = ["bound", *words]
+    if words[:1] != ["run"]:  # it passes on what is closed
+        from overspill.surroundings import closed_streams
+
+        closed_streams()
     if words and words[0] in ("bound", "run"):
         from overspill.cli.options import parsed
 
@@ -82,4 +88,4 @@ def _completed() -> int:
 def _closed_stdout() -> int:
     """The reader has gone: nobody is left to tell, and Python must not try to at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return 128 + 13  # as one that SIGPIPE ended
+    return READER_GONE

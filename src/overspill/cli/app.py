@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from overspill.cli import DELEGATED, OK, WRONG_USE, delegated
 from overspill.cli.options import TABLES, Option, value_of
@@ -124,6 +127,8 @@ def app(words: Sequence[str]) -> int:
     """Runs a command; click's errors become one sentence and the exit code for wrong use."""
     from overspill.cli.faults import wrong_use
 
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
     top = group()
     if not words:
         words = ["--help"]
@@ -169,7 +174,10 @@ class _Kind(_AnyParamType):
 def _tabled(name: str) -> click.Command:
     arguments: list[click.Parameter] = [_option(option) for option in TABLES[name]]
     if name == "run":
-        arguments.append(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]..."))
+        words = click.Argument(
+            ["words"], nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...", shell_complete=_files
+        )
+        arguments.append(words)
     return click.Command(
         name,
         params=arguments,
@@ -178,6 +186,11 @@ def _tabled(name: str) -> click.Command:
         short_help=COMMANDS[name][1],
         context_settings={"ignore_unknown_options": False, "allow_interspersed_args": name != "run"},
     )
+
+
+def _files(ctx: click.Context, param: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """The shell knows best what a command's words may be; file names are what it can be asked for."""
+    return [CompletionItem(beginning, type="file")]
 
 
 def table_option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -9,26 +9,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from overspill.bounder import Bounder
+    from overspill.cli.held import Held
+    from overspill.core.model import Bounded
+
 
 def bound(options: dict[str, Any]) -> int:
     chosen = Chosen(options)
-    if chosen.skip:
+    if chosen.skip and not chosen.as_json:
         while chunk := read_some(0):
             write_all(1, chunk)
         return 0
-    held: list[bytes] = []
-    while chosen.surely_fits(held):
+    held = chosen.held()
+    while held.surely_fits() or held.may_be_ours or chosen.skip:
         chunk = read_some(0)
         if not chunk:
-            return _passed(b"".join(held), chosen)
-        held.append(chunk)
+            break
+        held.add(1, chunk)
+    if held.surely_fits() or chosen.skip:
+        return _passed(held.data, chosen)
     bounder = chosen.bounder()
-    capturing = bounder.capture(chosen.call())
-    for chunk in held:
-        capturing.feed(chunk)
-    while chunk := read_some(0):
-        capturing.feed(chunk)
-    bounded = capturing.bounded
+    bounded = _bounded(bounder, held, chosen)
     if not bounded.truncated:
         return _passed(bounded.output, chosen)
     chosen.remember(bounder, bounded)
@@ -39,6 +40,21 @@ def bound(options: dict[str, Any]) -> int:
     else:
         write_all(1, bounded.text.encode("utf-8", "replace"))
     return 0
+
+
+def _bounded(bounder: Bounder, held: Held, chosen: Chosen) -> Bounded:
+    if held.may_be_ours:
+        from overspill.cli.ours import cut_anew
+
+        if anew := cut_anew(bounder, held.data, chosen.call()):
+            return anew
+    capturing = bounder.capture(chosen.call())
+    for _, chunk in held.chunks:
+        capturing.feed(chunk)
+    held.clear()
+    while chunk := read_some(0):
+        capturing.feed(chunk)
+    return capturing.bounded
 
 
 def _passed(data: bytes, chosen: Chosen) -> int:

@@ -8,8 +8,8 @@ from overspill.cli import kept
 
 
 @click.command(short_help="Compare two kept outputs.")
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@kept.handles("before", "A")
+@kept.handles("after", "B")
 @click.option("--exact", is_flag=True, help="Times, durations and addresses count too.")
 @kept.size_options
 @kept.store_option

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from overspill.cli import FAILED, WRONG_USE
+from overspill.cli.streams import write_all
 from overspill.errors import MissingExtra, OverspillError, PolicyError, RequestError
 
 if TYPE_CHECKING:
@@ -36,4 +37,5 @@ def sentence(fault: Exception) -> str:
 
 
 def _say(words: str) -> None:
-    print(f"overspill: {words}", file=sys.stderr)
+    with suppress(OSError):  # nobody is there to be told
+        write_all(2, f"overspill: {words}\n".encode("utf-8", "replace"))

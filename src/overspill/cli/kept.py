@@ -8,10 +8,12 @@ from dataclasses import asdict, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from overspill.cli.options import SIZES
 from overspill.cli.policies import directory, store_of
 from overspill.cli.streams import write_all
+from overspill.errors import OverspillError
 
 if TYPE_CHECKING:
     from overspill.config import Settlement
@@ -20,10 +22,29 @@ if TYPE_CHECKING:
     from overspill.retrieve import Answer
 
 Command = Callable[..., Any]
+_MOST_COMPLETED = 50
 
 store_option = click.option("--store", metavar="PLACE", help="Look here: a directory or a URL.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-handle_argument = click.argument("handle", metavar="HANDLE")
+
+
+def _handles(ctx: click.Context, param: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """What a shell may complete a handle to: the newest, with their commands."""
+    from itertools import islice
+
+    try:
+        rows = (row for row in store(ctx.params.get("store")).outputs() if row.handle.startswith(beginning))
+        return [CompletionItem(row.handle, help=row.call.command or row.kind) for row in islice(rows, _MOST_COMPLETED)]
+    except OverspillError:
+        return []
+
+
+def handles(name: str, metavar: str, *, count: int = 1) -> Callable[[Command], Command]:
+    """An argument that is a handle, or as many as are given with ``count=-1``."""
+    return click.argument(name, metavar=metavar, nargs=count, required=True, shell_complete=_handles)
+
+
+handle_argument = handles("handle", "HANDLE")
 
 
 def size_options(command: Command) -> Command:

@@ -10,7 +10,7 @@ from overspill.errors import OverspillError
 
 
 @click.command(short_help="Keep an output whatever its age.")
-@click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
+@kept.handles("handles", "HANDLE...", count=-1)
 @kept.store_option
 def pin(handles: tuple[str, ...], store: str | None) -> int:
     """Keep outputs whatever their age, until `unpin`.
@@ -23,7 +23,7 @@ def pin(handles: tuple[str, ...], store: str | None) -> int:
 
 
 @click.command(short_help="Let retention have an output again.")
-@click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
+@kept.handles("handles", "HANDLE...", count=-1)
 @kept.store_option
 def unpin(handles: tuple[str, ...], store: str | None) -> int:
     """Let retention have outputs again.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 
+from overspill.cli.held import Held
 from overspill.config import sources
 from overspill.config.settings import SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
@@ -39,6 +39,7 @@ class Chosen:
         self._tool: str = options.get("tool", tool)
         self._command: str = options.get("command", command)
         self._settlement: Settlement | None = None
+        self._policy: Policy | None = None
         self.as_json: bool = options.get("json", False)
         self.skip = False
         self.redacts = False
@@ -51,17 +52,9 @@ class Chosen:
                 self.policy()
                 self.store()
 
-    def surely_fits(self, held: Sequence[bytes]) -> bool:
-        """Is so little held that it fits whatever it is? A token has a byte or more, a byte shows as three at most."""
-        if self.redacts:
-            return not held
-        size = sum(map(len, held))
-        if not all(map(bytes.isascii, held)):
-            size *= 3
-        most_lines = self._above.get("max_lines")
-        return all(size <= most for unit, most in self._above.items() if unit != "max_lines") and (
-            most_lines is None or sum(chunk.count(b"\n") for chunk in held) < most_lines
-        )
+    def held(self) -> Held:
+        """For what comes while it may still fit."""
+        return Held(self._above, redacts=self.redacts)
 
     def settlement(self) -> Settlement:
         if self._settlement is None:
@@ -73,9 +66,22 @@ class Chosen:
         return self._settlement
 
     def policy(self) -> Policy:
-        from overspill.core.access import Shell
+        if self._policy is None:
+            from overspill.core.access import Shell
 
-        return self.settlement().policy(access=Shell(store=self._told_place()))
+            self._policy = self.settlement().policy(access=Shell(store=self._told_place()))
+        return self._policy
+
+    def after(self, shown: bytes) -> Chosen:
+        """For what comes after such a text in the same place: within what it left of the budget."""
+        from copy import copy
+
+        from overspill.cli.room import left
+
+        later = copy(self)
+        later._policy = policy = left(self.policy(), shown.decode("utf-8", "replace"))
+        later._above = {unit: most for unit in _SIZES if (most := getattr(policy.above, unit)) is not None}
+        return later
 
     def call(self, *, exit_status: int | None = None) -> Call:
         from overspill.core.model import Call
@@ -91,7 +97,7 @@ class Chosen:
     def store(self) -> Store:
         return store_of(self.settlement())
 
-    def bounder(self) -> Bounder:
+    def bounder(self, policy: Policy | None = None) -> Bounder:
         import logging
 
         from overspill.bounder import Bounder
@@ -99,7 +105,7 @@ class Chosen:
 
         # What failed stands in the notice already; a second voice on stderr would be the command's to the reader.
         logging.getLogger("overspill").addHandler(logging.NullHandler())
-        return Bounder(self.policy(), WriteBehind(self.store()))
+        return Bounder(policy or self.policy(), WriteBehind(self.store()))
 
     def internals(self) -> Path | None:
         """The local store's own directory, made if need be; None for a store elsewhere."""

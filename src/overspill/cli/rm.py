@@ -9,7 +9,7 @@ from overspill.errors import StoreError
 
 
 @click.command(short_help="Remove outputs.")
-@click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
+@kept.handles("handles", "HANDLE...", count=-1)
 @kept.store_option
 def rm(handles: tuple[str, ...], store: str | None) -> int:
     """Remove outputs. Those that can be removed are, whatever is wrong with the others.

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 
+from overspill.cli import READER_GONE
 from overspill.cli.live import Live
 from overspill.cli.policies import Chosen
 from overspill.cli.streams import write_all
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from overspill.bounder import Bounder, Capturing
     from overspill.cli.progress import Progress
     from overspill.core.model import Bounded
+    from overspill.core.policy import Policy
     from overspill.core.redact import Redactor
     from overspill.process_windows import RunningPortably
     from overspill.two_streams import TwoStreams
@@ -46,12 +48,13 @@ def run(options: dict[str, Any]) -> int:
         write_all(2, f"overspill: {fault}\n".encode())
         return fault.status
     live = Live(output, _progress(output, options))
+    readers = [stream for stream in (1, 2) if stream not in closed and _is_pipe(stream)]
     try:
         ending = running.serve(
             output.take,
             timeout_seconds=options.get("timeout"),
             grace_seconds=options.get("grace", _GRACE_SECONDS),
-            readers=[stream for stream in (1, 2) if stream not in closed and _is_pipe(stream)],
+            readers=readers,
             tick=live,
         )
     finally:
@@ -59,10 +62,8 @@ def run(options: dict[str, Any]) -> int:
         running.close()
     output.finish(ending)
     if ending.lingering:
-        _leave_behind(ending, output)
-    if ending.timed_out:
-        write_all(2, f"overspill: stopped after {_seconds(ending.seconds)}, as --timeout asked\n".encode())
-    return _end_like(ending)
+        _leave_behind(ending, output, readers)
+    return _end_like(ending, output.fault)
 
 
 def _started(
@@ -90,8 +91,11 @@ class Output:
         self.counts_lines = False
         """For the progress on a terminal; without one it would be time for nothing."""
         self.chosen = chosen
+        self.fault: OSError | None = None
+        """What went wrong with writing; one stream's reader may be gone while the other's waits."""
         self._live = live
-        self._held: list[tuple[int, bytes]] = []
+        self._held = chosen.held()
+        self._shown = b""
         self._bounder: Bounder | None = None
         self._capturing: Capturing | None = None
         self._streams: TwoStreams | None = None
@@ -107,6 +111,54 @@ class Output:
         if data:
             self._take(stream, data)
 
+    def finish(self, ending: Ending) -> None:
+        for stream in self._redactors:
+            self._take(stream, self._redacted(stream, None))
+        said = last_line(ending)
+        if self._capturing is None and (
+            self.chosen.skip or self._held.surely_fits(said.encode() if ending.timed_out else b"")
+        ):
+            self._pass_on(ending)
+            return
+        from overspill.cli.room import tighter
+
+        policy, said = tighter(
+            self.chosen.policy(),
+            said and last_line(ending, longest=True),
+            two_streams=not self.merged,
+            goes_on=bool(ending.lingering),
+        )
+        bounded, texts = self._cut(policy, ending, said and last_line(ending))
+        if not bounded.truncated:
+            self._pass_on(ending, bounded)
+            return
+        assert self._bounder is not None
+        self.chosen.remember(self._bounder, bounded, exit_status=ending.status)
+        if self.chosen.as_json:
+            from overspill.cli.as_json import result
+
+            self._write(1, result(bounded, **_facts(ending)))
+            return
+        if said:
+            main = min(texts)
+            texts[main] += ("" if texts[main].endswith("\n") else "\n") + last_line(ending)
+        for stream, text in texts.items():
+            self._write(stream, text.encode("utf-8", "replace"))
+
+    def spooled(self) -> str | None:
+        """The file in which all of it is so far, once it is on its way into the store."""
+        capturing = self._capturing
+        return capturing.spooled() if capturing is not None and capturing.overflowed else None
+
+    def held(self) -> list[bytes]:
+        return [] if self.chosen.redacts else [data for _, data in self._held.chunks]
+
+    def again(self) -> Output:
+        """The same for what comes after it, within what it left of the budget."""
+        return Output(self.chosen.after(self._shown), merged=self.merged, live=self._live)
+
+    # -- inside ------------------------------------------------------------------------------------
+
     def _redacted(self, stream: int, data: bytes | None) -> bytes:
         redactor = self._redactors.get(stream)
         if redactor is None:
@@ -117,66 +169,30 @@ class Output:
 
     def _take(self, stream: int, data: bytes) -> None:
         if self._live:
-            write_all(2, data)
-        if self.chosen.skip:
-            write_all(stream, data)
+            self._copy(data)
+        if self.chosen.skip and not self.chosen.as_json:
+            self._write(stream, data)
             return
         if self._capturing is None:
-            self._held.append((stream, data))
-            if not self.chosen.surely_fits([data for _, data in self._held]):
-                self._start_capturing()
+            self._held.add(stream, data)
+            if not (self.chosen.skip or self._held.surely_fits() or self._held.may_be_ours):
+                self._start_capturing(self.chosen.policy())
             return
         self._hand_on(stream, data)
         if self._capturing.overflowed:
             self._held.clear()
-        elif self._held:
-            self._held.append((stream, data))
+        else:
+            self._held.add(stream, data)
 
-    def finish(self, ending: Ending) -> None:
-        for stream in self._redactors:
-            self._take(stream, self._redacted(stream, None))
-        if self._capturing is None:
-            self._pass_on(ending)
-            return
-        if self._streams is not None:
-            self._streams.finish()
-        assert self._bounder is not None
-        last_line = _last_line(ending)
-        if self._streams is not None or last_line:
-            from overspill.cli.room import tighter
-
-            self._bounder.policy, last_line = tighter(
-                self._bounder.policy, last_line, two_streams=self._streams is not None
-            )
-        bounded = self._capturing.finish(exit_status=ending.status)
-        if not bounded.truncated:
-            if self.merged:
-                self._held = [(1, bounded.output)]  # redacted, where that is asked for
-            self._pass_on(ending)
-            return
-        self.chosen.remember(self._bounder, bounded, exit_status=ending.status)
-        self._show(bounded, ending, last_line)
-
-    def spooled(self) -> str | None:
-        """The file in which all of it is so far, once it is on its way into the store."""
-        capturing = self._capturing
-        return capturing.spooled() if capturing is not None and capturing.overflowed else None
-
-    def held(self) -> list[bytes]:
-        return [] if self.chosen.redacts else [data for _, data in self._held]
-
-    def again(self) -> Output:
-        """The same for what comes after it."""
-        return Output(self.chosen, merged=self.merged, live=self._live)
-
-    def _start_capturing(self) -> None:
-        self._bounder = self.chosen.bounder()
+    def _start_capturing(self, policy: Policy) -> None:
+        """From what is held: all of it so far."""
+        self._bounder = self.chosen.bounder(policy)
         self._capturing = self._bounder.capture(self.chosen.call())
         if not self.merged:
             from overspill.two_streams import TwoStreams
 
             self._streams = TwoStreams(self._capturing.feed)
-        for stream, data in self._held:
+        for stream, data in self._held.chunks:
             self._hand_on(stream, data)
         if self._capturing.overflowed:
             self._held.clear()
@@ -188,40 +204,64 @@ class Output:
             assert self._capturing is not None
             self._capturing.feed(data)
 
-    def _pass_on(self, ending: Ending) -> None:
+    def _cut(self, policy: Policy, ending: Ending, said: str) -> tuple[Bounded, dict[int, str]]:
+        """The bounded output, and what of it goes to which stream; ``said`` has to fit besides."""
+        if self._held.may_be_ours:
+            from overspill.cli.ours import cut_anew
+
+            self._bounder = self.chosen.bounder(policy)
+            if anew := cut_anew(self._bounder, self._held.data, self.chosen.call(exit_status=ending.status)):
+                return anew, {self._held.chunks[0][0]: anew.text}
+        if self._capturing is None or (not self._capturing.overflowed and (ending.timed_out or ending.lingering)):
+            self._start_capturing(policy)
+        assert self._bounder is not None
+        assert self._capturing is not None
+        self._bounder.policy = policy
+        if self._streams is None:
+            bounded = self._capturing.finish(exit_status=ending.status)
+            return bounded, {1: bounded.text}
+        self._streams.finish()
+        bounded = self._capturing.finish(exit_status=ending.status)
+        if not bounded.truncated:
+            return bounded, {}
+        from overspill.two_streams import split
+
+        whole = self.chosen.policy()
+        texts = split(bounded, self._streams, fits=lambda text: whole.measure.fits(text + said, whole.budget))
+        self._streams.close()
+        return bounded, {stream: text for stream, text in texts.items() if text}
+
+    def _pass_on(self, ending: Ending, bounded: Bounded | None = None) -> None:
         """Everything as it came, each stream to its own descriptor."""
+        chunks = self._held.chunks
+        if bounded is not None and self.merged:
+            chunks = [(1, bounded.output)]  # redacted, where that is asked for
         if self.chosen.as_json:
             from overspill.cli.as_json import untouched
 
-            data = b"".join(data for _, data in self._held)
-            write_all(1, untouched(data, exit_status=ending.status, seconds=round(ending.seconds, 3)))
+            self._write(1, untouched(b"".join(data for _, data in chunks), **_facts(ending)))
             return
-        for stream, data in self._held:
+        for stream, data in chunks:
+            self._write(stream, data)
+        if ending.timed_out:
+            self._write(2, f"overspill: stopped after {_seconds(ending.seconds)}, as --timeout asked\n".encode())
+
+    def _copy(self, data: bytes) -> None:
+        try:
+            write_all(2, data)
+        except OSError:  # nobody looks on any more
+            self._live = False
+
+    def _write(self, stream: int, data: bytes) -> None:
+        if not self.chosen.skip:
+            self._shown += data
+        try:
             write_all(stream, data)
-
-    def _show(self, bounded: Bounded, ending: Ending, last_line: str) -> None:
-        if self.chosen.as_json:
-            from overspill.cli.as_json import result
-
-            write_all(1, result(bounded, exit_status=ending.status, seconds=round(ending.seconds, 3)))
-            return
-        texts = {1: bounded.text}
-        if self._streams is not None:
-            from overspill.two_streams import split
-
-            policy = self.chosen.policy()
-            texts = split(
-                bounded, self._streams, fits=lambda text: policy.measure.fits(text + last_line, policy.budget)
-            )
-            self._streams.close()
-        for stream, text in texts.items():
-            if stream == min(stream for stream, text in texts.items() if text) and last_line:
-                text += last_line if text.endswith("\n") else "\n" + last_line
-            if text:
-                write_all(stream, text.encode("utf-8", "replace"))
+        except OSError as fault:
+            self.fault = self.fault or fault
 
 
-def _leave_behind(ending: Ending, output: Output) -> None:
+def _leave_behind(ending: Ending, output: Output, readers: list[int]) -> None:
     """Something in the background still writes: a process stays that reads it to its end.
 
     Without one the writer would be killed by its next line, which it would not be without overspill.
@@ -232,18 +272,35 @@ def _leave_behind(ending: Ending, output: Output) -> None:
     status = 0
     try:
         late = output.again()
-        late.finish(Following(ending.lingering).serve(late.take))
+        late_ending = Following(ending.lingering).serve(late.take, readers=readers)
+        if late.bytes:
+            late.finish(late_ending)
     except BaseException:
         status = 1
     finally:
         os._exit(status)
 
 
-def _last_line(ending: Ending) -> str:
+def last_line(ending: Ending, *, longest: bool = False) -> str:
+    """How the command ended, where that is worth a line.
+
+    ``longest`` is for the room it takes: what else is shown must not depend on how long the command took.
+    """
     if not ending.status:
         return ""
-    by = f"signal {ending.signal}, " if ending.signal else ""
-    return f"[overspill: {by}exit status {ending.status} after {_seconds(ending.seconds)}]\n"
+    by = "stopped by --timeout, " if ending.timed_out else f"signal {ending.signal}, " if ending.signal else ""
+    seconds = "88888.8 min" if longest else _seconds(ending.seconds)
+    return f"[overspill: {by}exit status {ending.status} after {seconds}]\n"
+
+
+def _facts(ending: Ending) -> dict[str, object]:
+    """How it ended, for programs."""
+    return {
+        "exit_status": ending.status,
+        "signal": ending.signal or None,
+        "timed_out": ending.timed_out,
+        "seconds": round(ending.seconds, 3),
+    }
 
 
 def _seconds(seconds: float) -> str:
@@ -259,7 +316,7 @@ def _as_typed(words: tuple[str, ...]) -> str:
 
 
 def _progress(output: Output, options: dict[str, Any]) -> Progress | None:
-    if options.get("quiet") or options.get("live") or not os.isatty(2):
+    if options.get("quiet") or options.get("live") or output.chosen.skip or not os.isatty(2):
         return None
     from overspill.cli.progress import Progress
 
@@ -272,7 +329,7 @@ def _is_pipe(descriptor: int) -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
-def _end_like(ending: Ending) -> int:
+def _end_like(ending: Ending, fault: OSError | None) -> int:
     """The command's status; a Ctrl-C ends overspill as it ended the command, so that a shell's loop stops too."""
     if ending.by_terminal:
         import signal
@@ -280,4 +337,8 @@ def _end_like(ending: Ending) -> int:
         sys.stdout = None
         signal.signal(ending.signal, signal.SIG_DFL)
         os.kill(os.getpid(), ending.signal)
+    if isinstance(fault, BrokenPipeError):
+        return ending.status or READER_GONE
+    if fault is not None:
+        raise fault
     return ending.status

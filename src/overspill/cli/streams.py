@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 READ_BYTES = 1 << 20
+_NAMES = ("standard input", "standard output", "standard error")
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -17,6 +18,9 @@ def write_all(descriptor: int, data: bytes) -> None:
             import select
 
             select.select([], [descriptor], [])
+        except OSError as fault:
+            fault.filename = _NAMES[descriptor]
+            raise
 
 
 def read_some(descriptor: int) -> bytes:
@@ -28,3 +32,6 @@ def read_some(descriptor: int) -> bytes:
             import select
 
             select.select([descriptor], [], [])
+        except OSError as fault:
+            fault.filename = _NAMES[descriptor]
+            raise

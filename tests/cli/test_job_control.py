@@ -1,0 +1,111 @@
+"""At a terminal with a shell above: Ctrl-C, Ctrl-Z, `fg` and the background are as without overspill."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.shells import Typing
+
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="POSIX terminals"), pytest.mark.needs("bash")]
+RUN = "overspill run --live"
+
+
+@pytest.fixture
+def shell() -> Iterator[Typing]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "TERM": "dumb", "PS1": "READY> "}
+    with Typing("bash", "--norc", "--noprofile", "-i", env=env) as typing:
+        typing.until("READY> ")
+        yield typing
+
+
+def says_when_ready(then: str) -> str:
+    """``R$((1))``, so that the line typed does not say it."""
+    return f"'echo R$((1)); {then}'"
+
+
+@pytest.mark.parametrize("options", ["", "--pty"])
+def test_ctrl_z_stops_the_job_and_fg_goes_on(shell: Typing, options: str) -> None:
+    shell.keys(f"{RUN} {options} -c {says_when_ready('read line; echo got $line')}\r")
+    shell.until("R1")
+    shell.keys("\x1a")
+    shell.until("Stopped")
+    shell.until("READY> ")
+    shell.keys("fg\r")
+    shell.until("overspill run")
+    shell.keys("word\r")
+    shell.until("got word")
+    shell.until("READY> ")
+    shell.keys("echo status $?; stty -a | grep -o -- '-*icanon'\r")
+    shell.until("status 0")
+    assert "-icanon" not in shell.until("READY> ")
+
+
+@pytest.mark.parametrize("options", ["", "--pty", "--timeout 60"])
+def test_ctrl_c_ends_the_loop_as_well(shell: Typing, options: str) -> None:
+    shell.keys(f"for turn in 1 2 3; do TURN=$turn {RUN} {options} -c 'echo R$((TURN)); sleep 60'; done\r")
+    shell.until("R1")
+    shell.keys("\x03")
+    assert "R2" not in shell.until("READY> ")
+    shell.keys("echo status $?\r")
+    shell.until("status 130")
+
+
+def test_a_program_that_takes_ctrl_c_for_itself_goes_on(shell: Typing) -> None:
+    shell.keys(f"{RUN} --pty -- {sys.executable} -q\r")
+    shell.until(">>> ")
+    shell.keys("\x03")
+    shell.until("KeyboardInterrupt")
+    shell.until(">>> ")
+    shell.keys("print(6 * 7)\r")
+    shell.until("42")
+    shell.until(">>> ")
+    shell.keys("\x04")
+    shell.until("READY> ")
+    shell.keys("echo status $?\r")
+    shell.until("status 0")
+
+
+def test_in_the_background_it_stops_when_it_wants_to_read(shell: Typing) -> None:
+    shell.keys(f"{RUN} -- cat &\r")
+    shell.until("READY> ")
+    shell.keys("while ! jobs | grep Stop; do sleep 0.1; done\r")
+    shell.until("Stopped")
+    shell.until("READY> ")
+    shell.keys("fg\r")
+    shell.until("cat")
+    shell.keys("typed\r\x04")
+    shell.until("typed\r\n")
+    shell.until("typed\r\n")
+
+
+def test_two_in_a_pipeline_stop_and_go_on_together(shell: Typing) -> None:
+    shell.keys(f"{RUN} -c {says_when_ready('cat')} | {RUN} -- cat\r")
+    shell.until("R1")
+    shell.keys("\x1a")
+    shell.until("Stopped")
+    shell.until("READY> ")
+    shell.keys("fg\r")
+    shell.until("cat\r\n")
+    shell.keys("through both\r\x04")
+    shell.until("through both\r\n")
+    shell.until("through both\r\n")
+
+
+def test_the_command_knows_the_size_of_the_window_and_when_it_changes(shell: Typing) -> None:
+    shell.resize(33, 101)
+    code = (
+        "import os, signal; signal.signal(signal.SIGWINCH, lambda *_: print(os.get_terminal_size()));"
+        "print(os.get_terminal_size(), flush=True); signal.pause()"
+    )
+    shell.keys(f"{RUN} --pty -- {sys.executable} -c '{code}'\r")
+    shell.until("columns=101, lines=33")
+    time.sleep(0.2)
+    shell.resize(44, 99)
+    shell.until("columns=99, lines=44")
