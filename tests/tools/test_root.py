@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from overspill.errors import RequestError
+from overspill.tools import GrepSearch
 from overspill.tools.root import Root, Walk, printable
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes as POSIX has them")
@@ -55,6 +59,37 @@ def test_a_directory_that_became_a_link_after_the_check_leads_nowhere(root: Root
     with pytest.raises(RequestError, match="can be read"):
         root.open(path)
     assert root.entries(root.path / "sub") == []
+
+
+@posix
+def test_whoever_swaps_directories_for_links_while_it_is_read_gets_nothing_from_outside(root: Root) -> None:
+    """Checked names, walks and searches, against a thread that swaps as fast as it can."""
+    swapping = True
+    (root.path.parent / "other" / "only-outside.txt").write_text("outside\n")
+
+    def swap() -> None:
+        here, away = root.path / "sub", root.path / "was"
+        while swapping:
+            here.rename(away)
+            here.symlink_to(root.path.parent / "other")
+            here.unlink()
+            away.rename(here)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    seen: set[str] = set()
+    try:
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            with suppress(RequestError), root.open(root.file("sub/file.txt")) as file:
+                seen.add(file.read().decode())
+            seen.update(path.name for path in Walk(root, root.path).files())
+            seen.add(GrepSearch(root.path, rg=None).execute("side"))
+    finally:
+        swapping = False
+        thread.join()
+    assert "inside\n" in seen
+    assert not [text for text in seen if "outside" in text]
 
 
 @posix
