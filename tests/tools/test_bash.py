@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,24 @@ def test_when_nobody_waits_any_more_it_ends(tmp_path: Path) -> None:
         raise AssertionError("it goes on")
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_told_to_stop_while_it_starts_it_leaves_nothing_behind(tmp_path: Path, steps: int) -> None:
+    """So many turns of the loop after the call: each is another place in the start."""
+
+    async def main() -> None:
+        tool = Bash(tmp_path, store=MemoryStore())
+        running = asyncio.ensure_future(tool.execute(f"exec -a overspill-{tmp_path.name} sleep 60"))
+        for _ in range(steps):
+            await asyncio.sleep(0.001)
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    listed = subprocess.run(["ps", "-A", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    assert f"overspill-{tmp_path.name} 60" not in listed
 
 
 def test_ten_at_once_do_not_mix(tmp_path: Path) -> None:
