@@ -80,19 +80,43 @@ def run(tool: Tool, **arguments: Any) -> Any:
     return asyncio.run(tool.run(arguments))
 
 
-def two_steps(text: str, max_chars: int, max_lines: int) -> tuple[list[str], bool, bool]:
-    """A3 as its specification: the source lines that stay, and which of the two steps cut."""
+HOLE = "\ue000\n\ue001\n\ue001\n"
+"""Stands for the first step's mark, which has as many lines."""
+
+
+def two_steps(text: str, max_chars: int, max_lines: int) -> tuple[str, bool, bool]:
+    """A3 as its specification: the source that stays, and which of the two steps cut."""
     by_chars = len(text) > max_chars
-    lines: list[str | None] = [*text.splitlines()]
     if by_chars:
         end = int((max_chars - 100) * 0.4)
-        lines = [*text[:end].splitlines(), None, *text[-end:].splitlines()]
-    mark_lines = 2 if by_chars else 0  # where a mark stands in the text of the first step it takes lines as well
-    total = len(lines) - by_chars + mark_lines
-    if total <= max_lines:
-        return [line for line in lines if line is not None], by_chars, False
-    half = (max_lines - 2) // 2
-    return [line for line in (*lines[:half], *lines[-half:]) if line is not None], by_chars, True
+        text = text[:end] + HOLE + text[len(text) - end :]
+    lines = text.split("\n")
+    total = len(lines) - (not lines[-1])
+    by_lines = total > max_lines
+    if by_lines:
+        half = (max_lines - 2) // 2
+        kept = [*lines[:half], *lines[total - half :]]
+        text = "".join(line + "\n" for line in lines[:half]) + "\n".join(kept[half:])
+    return re.sub("\ue000\n?|\ue001\n?", "", text), by_chars, by_lines
+
+
+def test_a3_equals_the_reference_on_ten_thousand_texts() -> None:
+    store = MemoryStore()
+    cuts = [0, 0, 0]
+    for at, text in enumerate(generated(10_000, seed=8, without="\r")):
+        max_chars, max_lines = 200 + at % 900, 4 + 2 * (at % 19)
+        budget = Budget(max_chars=max_chars, max_lines=max_lines)
+        policy = Policy(budget=budget, strategy=Ends(), layout=LAYOUTS["toollevel/tool"])
+        bounded = Bounder(policy, store).bound(text)
+        source, by_chars, by_lines = two_steps(text, max_chars, max_lines)
+        assert bounded.truncated == (by_chars or by_lines)
+        if bounded.truncated:
+            assert "".join(part.text for part in bounded.parts if part.span) == source
+        assert bounded.kept_bytes + bounded.omitted_bytes == len(text.encode())
+        if by_lines:
+            assert bounded.text.count("\n") + (not bounded.text.endswith("\n")) <= max_lines
+        cuts[by_chars + by_lines] += 1
+    assert min(cuts) > 1_000
 
 
 def test_a3_by_characters_first() -> None:
@@ -121,7 +145,7 @@ def test_a3_both_steps_one_after_the_other() -> None:
     text = "".join(f"{number:04}\n" for number in range(9_000))
     result = run(Long(text))
     lines = result.content.split("\n")[:-1]
-    kept = two_steps(text, 8_000, 500)[0]
+    kept = two_steps(text, 8_000, 500)[0].splitlines()
     assert len(lines) == 500
     assert lines[:249] == kept[:249]
     assert lines[-249:] == kept[-249:]

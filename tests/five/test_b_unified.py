@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from five.texts import bounder
-from overspill import LocalStore, MemoryStore, SubAgent
+from five.texts import HINT, bounder, generated, message, reference
+from overspill import Bounder, Budget, LocalStore, MemoryStore, Policy, SubAgent
 from overspill.api import preset
 from overspill.config import load
+from overspill.core.layouts import LAYOUTS
 from overspill.core.model import Call
+from overspill.core.strategies import head, tail
 from overspill.envelope import bound_envelope, envelope_text, raw_json
 from overspill.errors import PolicyError
 
@@ -43,6 +45,31 @@ def test_b1_two_thousand_lines_or_51200_bytes_whichever_comes_first() -> None:
     by_bytes = bounds.bound(("y" * 99 + "\n") * 1_000)
     assert (by_bytes.kept_lines, by_bytes.omitted_lines) == (512, 488)
     assert by_bytes.kept_bytes == 51_200
+
+
+@pytest.mark.parametrize("layout", ["unified", "registry"])
+def test_b1_equals_the_reference_on_ten_thousand_texts(layout: str) -> None:
+    store = MemoryStore()
+    cuts = 0
+    for at, text in enumerate(generated(10_000, seed=4)):
+        max_lines, max_bytes = 1 + at % 37, 130 + (at * 7919) % 900
+        direction = ("head", "tail")[at % 2]
+        expected = reference(text, max_lines, max_bytes, direction, after_last=False)
+        budget = Budget(max_lines=max_lines, max_bytes=max_bytes)
+        policy = Policy(budget=budget, strategy=(head(), tail())[at % 2], layout=LAYOUTS[layout])
+        bounded = Bounder(policy, store).bound(text)
+        if expected is None:
+            assert bounded.text is text
+            continue
+        if not expected.preview and expected.unit == "bytes":
+            continue  # not one line fits: both ends follow
+        cuts += 1
+        found = HINT.search(bounded.text)
+        assert found
+        # The preview's last line end is the source's own, as the last before the gap is.
+        preview = expected.preview + "\n" * (direction == "tail" and text.endswith("\n"))
+        assert bounded.text == message(expected._replace(preview=preview), found[0], direction)
+    assert cuts > 7_000
 
 
 def test_b1_the_head_by_default_and_the_tail_on_request() -> None:
@@ -285,7 +312,7 @@ def test_b7_the_environment(tmp_path: Path) -> None:
         "OVERSPILL_PRESET": "unified",
     }
     settled = load(str(tmp_path), env).settle(tool="x")
-    from overspill import Bounder, FilePath
+    from overspill import FilePath
 
     store = settled.store(default="nowhere")
     policy = settled.policy(access=FilePath())

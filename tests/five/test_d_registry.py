@@ -221,6 +221,25 @@ def test_d7_events_with_sizes_path_and_time(tmp_path: Path) -> None:
     assert events[2].reason == "told to skip"
 
 
+def test_d7_tools_with_limits_of_their_own_report_as_well_and_once() -> None:
+    class Dump(Tool):
+        def execute(self, text: str = LONG) -> str:
+            return text
+
+    events: list[Event] = []
+    through = Middleware("registry", store=MemoryStore(), on_event=events.append)
+    first, second = Dump(store=MemoryStore()), Dump(store=MemoryStore())
+    first.bounder = second.bounder = bounder("toollevel")
+    registry = ToolRegistry([first], middleware=through)
+    registry.register(first, name="again")
+    registry.register(second, name="other")
+    asyncio.run(registry.call(ToolCall("Dump")))
+    assert [(event.kind, event.call.tool) for event in events] == [("truncated", "Dump")]
+    asyncio.run(registry.run([ToolCall("again", {"text": "small"}), ToolCall("other")]))
+    assert [event.kind for event in events[1:]] == ["skipped", "truncated"]
+    assert first.bounder.policy.layout is bounder("toollevel").policy.layout
+
+
 def test_d8_a_tool_declares_its_own_policy() -> None:
     class Log(Tool):
         policy = Policy(budget=Budget(max_lines=50, max_bytes=9_000), strategy=tail())

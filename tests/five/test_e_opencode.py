@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from five.texts import bounder, generated
+from five.texts import HINT, bounder, generated, message, reference
 from overspill import Bounder, Budget, Call, FilePath, LocalStore, MemoryStore, SubAgent
 from overspill.api import preset
 from overspill.core.layouts import LAYOUTS
@@ -19,45 +19,6 @@ from overspill.core.permissions import Rule, access_for, allowed
 from overspill.core.policy import Policy
 from overspill.core.strategies import head, tail
 from overspill.tools import define
-
-
-class Reference(NamedTuple):
-    preview: str
-    removed: int
-    unit: str
-
-
-def reference(text: str, max_lines: int, max_bytes: int, direction: str) -> Reference | None:
-    """E1 as its specification: None when the text passes uncut."""
-    lines = text.split("\n")
-    total = len(text.encode())
-    if len(lines) <= max_lines and total <= max_bytes:
-        return None
-    kept: list[str] = []
-    size, by_bytes = 0, False
-    for line in lines if direction == "head" else reversed(lines):
-        if len(kept) == max_lines:
-            break
-        cost = len(line.encode()) + (1 if kept else 0)
-        if size + cost > max_bytes:
-            by_bytes = True
-            break
-        kept.append(line)
-        size += cost
-    if direction == "tail":
-        kept.reverse()
-    removed = total - size if by_bytes else len(lines) - len(kept)
-    return Reference("\n".join(kept), removed, "bytes" if by_bytes else "lines")
-
-
-def message(found: Reference, hint: str, direction: str) -> str:
-    marker = f"...{found.removed} {found.unit} truncated..."
-    if direction == "head":
-        return f"{found.preview}\n\n{marker}\n\n{hint}"
-    return f"{marker}\n\n{hint}\n\n{found.preview}"
-
-
-HINT = re.compile(r"\[overspill ovs_[a-z0-9]+: .*?\](?=\n|$)", re.DOTALL)
 
 
 @pytest.mark.parametrize("direction", ["head", "tail"])

@@ -7,7 +7,7 @@ import pytest
 from five.texts import bounder, generated
 from overspill import Bounder, Budget, MemoryStore, Policy
 from overspill.core.layouts import LAYOUTS
-from overspill.core.strategies import Ends
+from overspill.core.strategies import Ends, head
 
 TEXT = "".join(f"{number:06} some text\n" for number in range(9_000))
 
@@ -36,7 +36,7 @@ def test_gemini_cli_shows_the_first_8000_and_the_last_32000_characters() -> None
 
 def test_gemini_cli_equals_its_reference_on_generated_texts() -> None:
     store = MemoryStore()
-    for at, text in enumerate(generated(2_000, seed=5, without="\r")):
+    for at, text in enumerate(generated(10_000, seed=5, without="\r")):
         size = 10 + at % 400
         if len(text) <= size:
             continue
@@ -54,6 +54,43 @@ def test_claude_code_shows_the_first_2000_of_more_than_30000_characters() -> Non
     assert bounded.kept_bytes == 2_000
     assert bounded.handle
     assert bounded.handle in bounded.text[:100]
+
+
+def test_codex_equals_its_reference_on_generated_texts() -> None:
+    store = MemoryStore()
+    cuts = 0
+    for at, text in enumerate(generated(10_000, seed=6, without="\r")):
+        size, data = 10 + at % 500, text.encode()
+        if len(data) <= size:
+            continue
+        cuts += 1
+        policy = Policy(budget=Budget(max_bytes=size), strategy=Ends(), layout=LAYOUTS["codex"])
+        first = data[: size // 2].decode("utf-8", "ignore")
+        last = data[size // 2 - size :].decode("utf-8", "ignore")
+        lines = text.count("\n") + (not text.endswith("\n"))
+        cut = f"…{len(text) - len(first) - len(last)} chars truncated…"
+        expected = f"Total output lines: {lines}\n\n{first}{cut}{last}\n[overspill ovs_"
+        assert Bounder(policy, store).bound(text).text.startswith(expected)
+    assert cuts > 5_000
+
+
+def test_claude_code_equals_its_reference_on_generated_texts() -> None:
+    store = MemoryStore()
+    cuts = 0
+    for at, text in enumerate(generated(10_000, seed=7, without="\r")):
+        size = 2 + at % 300
+        limit = size + at % 200
+        if len(text) <= limit:
+            continue
+        cuts += 1
+        policy = Policy(
+            budget=Budget(max_chars=size), limit=Budget(max_chars=limit), strategy=head(), layout=LAYOUTS["claude-code"]
+        )
+        said = (
+            f"Too much to show: {len(text.encode()) / 1024:.1f} KB. The first {size} characters:\n{text[:size]}\n...\n"
+        )
+        assert Bounder(policy, store).bound(text).text.partition("]\n\n")[2] == said
+    assert cuts > 5_000
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini-cli", "claude-code", "buffered", "toollevel", "toollevel/tool"])

@@ -17,7 +17,8 @@ class Say:
     """One answer of the model's."""
 
     text: str = ""
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any] | str]] = field(default_factory=list)
+    """Names and arguments; a text is sent as it is."""
     status: int = 200
     seconds: float = 0.0
     usage: tuple[int, int] = (7, 3)
@@ -83,7 +84,7 @@ def _tool_calls(say: Say) -> list[dict[str, Any]]:
         {
             "id": f"call_{index}",
             "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)},
+            "function": {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)},
         }
         for index, (name, arguments) in enumerate(say.calls)
     ]

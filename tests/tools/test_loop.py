@@ -114,3 +114,84 @@ def test_text_comes_as_it_is_said() -> None:
         answer = asyncio.run(main(server))
     assert "".join(heard) == answer.text == "one two three four"
     assert len(heard) > 2
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_calls_that_make_no_sense_are_answered_and_the_others_run(delivery: Literal["whole", "streamed"]) -> None:
+    def listing(count: int) -> str:
+        return "line\n" * count
+
+    calls: list[tuple[str, dict[str, Any] | str]] = [
+        ("listing", '{"count": 3'),
+        ("listing", "[1]"),
+        ("listing", '{"count": "three"}'),
+        ("nowhere", {}),
+        ("listing", {"count": 1}),
+        ("listing", ""),
+    ]
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [listing], delivery=delivery).run("Go.")
+
+    with chat_server([Say(calls=calls), Say("ok")]) as server:
+        answer = asyncio.run(main(server))
+    said = [message["content"] for message in server.requests[1]["messages"] if message["role"] == "tool"]
+    assert answer.text == "ok"
+    assert len(said) == len(calls)
+    for sentence, words in zip(
+        said, ("a JSON object", "a JSON object", "listing: count", "known tools: listing"), strict=False
+    ):
+        assert words in sentence
+    assert said[4] == "line\n"
+    assert "it is required" in said[5]
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_calls_of_one_turn_run_at_the_same_time(delivery: Literal["whole", "streamed"]) -> None:
+    together = asyncio.Barrier(3)
+
+    async def meets() -> str:
+        await asyncio.wait_for(together.wait(), 30)
+        return "met"
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [meets], delivery=delivery).run("Go.")
+
+    with chat_server([Say(calls=[("meets", {})] * 3), Say("ok")]) as server:
+        asyncio.run(main(server))
+    assert [message["content"] for message in server.requests[1]["messages"][-3:]] == ["met"] * 3
+
+
+def test_what_the_endpoint_refuses_is_raised_as_the_client_says_it() -> None:
+    import openai
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, []).run("Go.")
+
+    with chat_server([Say(status=500)]) as server, pytest.raises(openai.InternalServerError):
+        asyncio.run(main(server))
+
+
+def test_a_history_goes_on_where_it_ended() -> None:
+    async def main(server: Server) -> Any:
+        agent = agent_at(server, [], system="Be brief.")
+        first = await agent.run("One?")
+        return await agent.run([*first.messages, {"role": "user", "content": "Two?"}])
+
+    with chat_server([Say("one"), Say("two")]) as server:
+        answer = asyncio.run(main(server))
+    assert [message["role"] for message in answer.messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert answer.text == "two"
+
+
+def test_d10_the_policy_given_bounds_every_result() -> None:
+    from overspill import Budget, Policy
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [lambda: LONG], policy=Policy(budget=Budget(max_bytes=1_500))).run("Go.")
+
+    with chat_server([Say(calls=[("<lambda>", {})]), Say("ok")]) as server:
+        asyncio.run(main(server))
+    content = server.requests[1]["messages"][-1]["content"]
+    assert len(content.encode()) <= 1_500
+    assert content.startswith("[overspill ovs_")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from overspill.errors import RequestError
+from overspill.tools import GrepSearch
 from overspill.tools.root import Root, Walk, printable
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes as POSIX has them")
@@ -55,6 +59,33 @@ def test_a_directory_that_became_a_link_after_the_check_leads_nowhere(root: Root
     with pytest.raises(RequestError, match="can be read"):
         root.open(path)
     assert root.entries(root.path / "sub") == []
+
+
+@posix
+def test_whoever_swaps_directories_for_links_while_it_is_read_gets_nothing_from_outside(root: Root) -> None:
+    """Checked names, walks and searches, against a process that swaps as fast as it can."""
+    (root.path.parent / "other" / "only-outside.txt").write_text("outside\n")
+    swap = """
+import os
+while True:
+    os.rename("sub", "was")
+    os.symlink("../other", "sub")
+    os.unlink("sub")
+    os.rename("was", "sub")
+"""
+    seen: set[str] = set()
+    with subprocess.Popen([sys.executable, "-c", swap], cwd=root.path) as swapping:
+        try:
+            start = time.monotonic()
+            while time.monotonic() < start + (1.5 if "inside\n" in seen else 60):
+                with suppress(RequestError), root.open(root.file("sub/file.txt")) as file:
+                    seen.add(file.read().decode())
+                seen.update(path.name for path in Walk(root, root.path).files())
+                seen.add(GrepSearch(root.path, rg=None).execute("side"))
+        finally:
+            swapping.kill()
+    assert "inside\n" in seen
+    assert not [text for text in seen if "outside" in text]
 
 
 @posix

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overspill.core.measure import display, encode
-
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
@@ -56,7 +54,9 @@ def shown(bounded: Bounded) -> str:
 
 def place(bounded: Bounded) -> str:
     if bounded.handle is None:
-        return f"not saved: {display(encode(bounded.unsaved))}"
+        # Whatever raised the error wrote its words: they must not steer the terminal.
+        said = (char if char.isprintable() else ascii(char)[1:-1] for char in bounded.unsaved)
+        return f"not saved: {''.join(said)}"
     return f"whole: {bounded.handle}" + (f"  {bounded.path}" if bounded.path else "")
 
 

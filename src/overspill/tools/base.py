@@ -19,6 +19,7 @@ from overspill.tools.streams import bounded_stream, is_stream
 
 if TYPE_CHECKING:
     from overspill.bounder import Bounder
+    from overspill.core.events import Event, Listener
     from overspill.core.policy import Policy
     from overspill.core.ports import Store
 
@@ -37,6 +38,7 @@ class Tool:
     def __init__(self, *, store: Store | str | None = None) -> None:
         self._store = store
         self._bounder: Bounder | None = None
+        self._listeners: list[Listener] = []
         self._arguments: Arguments | None = None
 
     @property
@@ -66,12 +68,25 @@ class Tool:
 
             sizes: dict[str, Any] = {"max_chars": self.MAX_OUTPUT_CHARS, "max_lines": self.MAX_OUTPUT_LINES}
             made = preset("toollevel/tool", store=self._store, **sizes)
-            self._bounder = Bounder(self.policy, made.store) if self.policy else made
+            self.bounder = Bounder(self.policy, made.store) if self.policy else made
+        assert self._bounder is not None
         return self._bounder
 
     @bounder.setter
     def bounder(self, bounder: Bounder) -> None:
-        self._bounder = bounder
+        from overspill.bounder import Bounder
+
+        # One of its own: several tools may be given the same, and each reports its own outputs.
+        self._bounder = Bounder(bounder.policy, bounder.store, on_event=(*bounder.listeners, self._tell))
+
+    def report_to(self, listener: Listener) -> None:
+        """The events of this tool's outputs go there as well; asked for twice, once."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
 
     @property
     def arguments(self) -> Arguments:

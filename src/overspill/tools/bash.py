@@ -80,7 +80,14 @@ class Bash(Tool):
         if "\0" in command:
             raise RequestError("command", command[:80], "a command without NUL")
         place = self._root.directory(directory)
-        started = await self._started(command, place)
+        starting = asyncio.ensure_future(self._started(command, place))
+        try:
+            started = await asyncio.shield(starting)
+        except asyncio.CancelledError:  # half started it would be nobody's
+            if not isinstance(started := await starting, str):
+                await _end(started.process)
+                started.pipe.close()
+            raise
         if isinstance(started, str):
             return ToolResult(content=started, is_error=True)
         process, reader, pipe = started

@@ -116,7 +116,7 @@ class Middleware:
                 return await self._let_through(given, call)
             bounder = self.bounder(call.tool, chosen or None)
         except Exception as error:  # a callback of the user's, or options that make no sense
-            self._tell(
+            self.tell(
                 Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=sentence_of(error))
             )  # fmt: skip
             logging.getLogger("overspill").warning("%s: %s", call.tool or "output", sentence_of(error))
@@ -158,7 +158,7 @@ class Middleware:
                 content = sentence_of(error)
             given = replace(given, content=content)
         size = len(encode(given.text)) if self.listeners else 0
-        self._tell(Event(kind="skipped", call=call, bytes_before=size, bytes_after=size, reason="told to skip"))
+        self.tell(Event(kind="skipped", call=call, bytes_before=size, bytes_after=size, reason="told to skip"))
         return given
 
     def _verdict(self, call: Call, given: ToolResult) -> bool | dict[str, Any]:
@@ -217,7 +217,8 @@ class Middleware:
         policy = self._policy or self._settle("", {}).policy(access=self._reach())
         return Bounder(policy, self._opened, on_event=self.listeners)
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Hands an event to the listeners; one that fails is a line in the log."""
         for listener in self.listeners:
             try:
                 listener(event)

@@ -56,6 +56,7 @@ class ToolRegistry:
             seconds = timeout_seconds or tool.timeout_seconds or self._timeout_seconds
             words = tool.definition()["function"]["description"]
             entry = _Entry(title, None, tool, words, tool.arguments, seconds)
+            tool.report_to(self.middleware.tell)
             if tool.policy is not None:
                 self.middleware.declare(title, tool.policy)
         else:

@@ -104,7 +104,8 @@ class RepoMap(Tool):
                 definitions += found[0]
                 references[printable(self._root.shown(file))] = found[1]
         if not definitions:
-            return "[no definitions found; languages: " + ", ".join(sorted(_LANGUAGES)) + "]"
+            known = sorted({language.package.removeprefix("tree_sitter_") for language in _LANGUAGES.values()})
+            return f"[no definitions found; languages: {', '.join(known)}]"
         ranked = ranking(definitions, references)
         return self._fitted(ranked, max_tokens)
 
