@@ -133,7 +133,9 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
             yield Finding(f"{directory}: {files.in_words(error)}", f"rm {shlex.quote(str(directory))}")
             continue
         if not os.access(directory, os.W_OK | os.X_OK):
-            yield Finding(f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {shlex.quote(str(directory))}")
+            yield Finding(
+                f"{directory} can't be written: new outputs are not saved", f"chmod u+rwx {shlex.quote(str(directory))}"
+            )
     broken = store.internals / recovery.ASIDE
     if os.path.exists(broken):
         yield Finding("a damaged index was moved aside and built again", f"rm {shlex.quote(str(broken))}*")
