@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from places import s3_url, small_disk
+from places import clock, place, s3_url, small_disk
 
-__all__ = ["s3_url", "small_disk"]
+__all__ = ["clock", "place", "s3_url", "small_disk"]

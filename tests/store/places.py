@@ -16,6 +16,33 @@ from pathlib import Path
 
 import pytest
 
+from overspill.store.retention import DAY_SECONDS
+
+
+class Clock:
+    """Goes on a little at every look, and by days when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        self.now += 0.001
+        return self.now
+
+    def days(self, count: float) -> None:
+        self.now += count * DAY_SECONDS
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a store can be; nothing is there yet."""
+    return tmp_path / "outputs"
+
 
 def free_ports(count: int) -> list[int]:
     # SeaweedFS listens for gRPC at each port plus 10,000.
