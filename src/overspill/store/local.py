@@ -464,8 +464,8 @@ class LocalStore:
                 self.root.mkdir(mode=0o700)
         for directory in (self.internals, self.temporary, self.journal_path):
             private_directory(directory)
-        write_private(self.root / ".gitignore", b"*\n")
-        write_private(self.root / "README.txt", README)
+        write_private(self.root / ".gitignore", b"*\n", by_way_of=self.temporary)
+        write_private(self.root / "README.txt", README, by_way_of=self.temporary)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
