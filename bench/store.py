@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
@@ -42,40 +43,38 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def outputs(count: int) -> list[bytes]:
-    base = random.Random(0).randbytes(OUTPUT_BYTES).hex().encode()[:OUTPUT_BYTES]
-    return [b"%08d" % number + base[8:] for number in range(count)]
-
-
 def spill(directory: Path) -> None:
-    # Two batches, taken in turns, so that both sides meet the same disk.
-    batch, rounds = 1000, OUTPUTS // 1000
+    # Small batches, taken in turns, so that both sides meet the same disk and the same machine.
+    batch = 100
+    base = random.Random(0).randbytes(OUTPUT_BYTES).hex().encode()[: OUTPUT_BYTES - 8]
     store = LocalStore(directory / "store", max_total_bytes=None)
     plain = directory / "plain"
     plain.mkdir()
-    data = outputs(OUTPUTS)
-    spilled = written = 0.0
 
-    def write(first: int) -> None:
-        for number in range(first, first + batch):
+    def write(data: list[bytes], first: int) -> None:
+        for number, each in enumerate(data, first):
             with (plain / f"{number}.txt").open("wb") as file:
-                file.write(data[number])
+                file.write(each)
 
-    def keep(first: int) -> None:
-        for number in range(first, first + batch):
+    def keep(data: list[bytes]) -> None:
+        for each in data:
             one = store.spill(Call(tool="bash", command="make test"))
-            one.write(data[number])
+            one.write(each)
             one.commit(Call(tool="bash", command="make test", exit_status=0))
 
-    for round_ in range(rounds):
-        written += timed(lambda first=round_ * batch: write(first))
-        spilled += timed(lambda first=round_ * batch: keep(first))
-    hashing = timed(lambda: [hashlib.sha256(each).digest() for each in data])
-    say(f"spill {OUTPUTS:,} × {OUTPUT_BYTES:,} bytes", f"{spilled / OUTPUTS * 1000:.3f} ms each")
-    say("open().write() of the same", f"{written / OUTPUTS * 1000:.3f} ms each")
-    say("sha256 alone", f"{hashing / OUTPUTS * 1000:.3f} ms each")
-    say("ratio (at most 4)", f"{spilled / written:.2f}")
-    say("peak memory, input included", f"{peak_megabytes():.0f} MB")
+    spilled, written, hashed, warm = [], [], [], 0.0
+    for first in range(0, OUTPUTS, batch):
+        data = [b"%08d" % number + base for number in range(first, first + batch)]
+        written.append(timed(lambda data=data, first=first: write(data, first)))
+        spilled.append(timed(lambda data=data: keep(data)))
+        hashed.append(timed(lambda data=data: [hashlib.sha256(each).digest() for each in data]))
+        warm = warm if first != OUTPUTS // 10 else peak_megabytes()
+    say(f"spill {OUTPUTS:,} × {OUTPUT_BYTES:,} bytes", f"{sum(spilled) / OUTPUTS * 1000:.3f} ms each")
+    say("open().write() of the same", f"{sum(written) / OUTPUTS * 1000:.3f} ms each")
+    say("sha256 alone", f"{sum(hashed) / OUTPUTS * 1000:.3f} ms each")
+    say("ratio (at most 4)", f"{sum(spilled) / sum(written):.2f}")
+    say("ratio of the medians of batches", f"{median(spilled) / median(written):.2f}")
+    say("memory that the last nine tenths added", f"{peak_megabytes() - warm:.1f} MB")
 
 
 def rows(directory: Path) -> None:

@@ -283,7 +283,9 @@ class Capturing:
                 self._bounder._report_fault(ended.fault, call)
             text = readable(b"".join(chunks_of(self._original)))
             return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
-        return self._bounder._rendered(ended, kept, call, self._started)
+        bounded = self._bounder._rendered(ended, kept, call, self._started)
+        self._keeping.remember(bounded, cut=self._bounder.policy.strategy.name)
+        return bounded
 
     def __enter__(self) -> Self:
         return self
@@ -341,6 +343,13 @@ class _Keeping:
                 self._fail(fault)
         reason = _reason(self._fault) if self._fault else _NO_STORE
         return Kept(None, unsaved=reason), self._fault
+
+    def remember(self, bounded: Bounded, *, cut: str) -> None:
+        """For the store's index: how it was cut. One that has no place for it, or no time, goes without."""
+        if bounded.handle and (annotate := getattr(self._store, "annotate", None)):
+            with suppress(Exception):
+                shown = len(bounded.text.encode("utf-8", "replace"))
+                annotate(bounded.handle, kind=bounded.kind, cut=cut, shown_bytes=shown)
 
     def discard(self) -> None:
         if self._spill:

@@ -46,6 +46,17 @@ SECRETS = [
     ('"password": "correct-horse"', "correct-horse", "password"),
     ('{\\"client_secret\\":\\"correct-horse\\"}', "correct-horse", "password"),
     ("export DB_PASSWORD=correct-horse", "correct-horse", "password"),
+    ("PGPASSWORD=correct-horse psql", "correct-horse", "password"),
+    ("https://" + A + "@github.com/owner/repository.git", A, "url token"),
+    ("dop_" + "v1_" + "0a" * 32, "0a0a0a", "digitalocean token"),
+    ("dckr_" + "pat_" + A, A, "docker token"),
+    ("VAULT hvs." + A, A, "vault token"),
+    ("AGE-SECRET-" + "KEY-1" + "QZ" * 29, "QZQZQZ", "age key"),
+    (
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F\n\n" + KEY_BLOCK[32:],
+        "MIIEow",
+        "private key",
+    ),
     ("mysql --password=correct-horse", "correct-horse", "password"),
     (KEY_BLOCK, "MIIEow", "private key"),
     (KEY_BLOCK.replace("\n", "\\n"), "MIIEow", "private key"),
@@ -65,6 +76,8 @@ sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
 Authorization: required
 git@github.com:owner/repository.git
+ssh://git@github.com/owner/repository.git https://somebody@example.com/
+OLDPWD=/home/somebody MAX_TOKENS=200000
 npm_config_registry=https://registry.npmjs.org/
 -----BEGIN CERTIFICATE-----
 MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ
@@ -86,6 +99,16 @@ def test_secrets_go_and_leave_a_mark(text: str, secret: str, name: str) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     assert redacted(PLAIN.encode()) == PLAIN.encode()
+
+
+def test_a_beginning_without_an_end_takes_nothing_of_the_next() -> None:
+    # Nor does it look at all that follows: many in a row would take minutes.
+    beginning = b"-----BEGIN RSA PRIVATE KEY-----\n"
+    redactor = Redactor()
+    out = redactor.feed(beginning + b"text\n" + KEY_BLOCK.encode() + b"\n" + beginning) + redactor.finish()
+    mark = b"[redacted: private key]"
+    assert out == mark + b"\ntext\n" + mark + b"\n" + mark + b"\n"
+    assert redactor.count == 3
 
 
 def test_the_name_beside_a_secret_stays_readable() -> None:

@@ -22,11 +22,6 @@ posix = pytest.mark.skipif(os.name == "nt", reason="needs limits, users or mount
 DATA = b"a line of an output that matters\n" * 3000
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "outputs"
-
-
 def files_in(place: Path) -> list[str]:
     return sorted(each.name for each in place.iterdir() if each.name.startswith("ovs_"))
 

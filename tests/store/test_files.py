@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from overspill.store import files
 from overspill.store.files import abandoned, open_temporary, sweep
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
@@ -23,6 +24,26 @@ def test_a_sweeper_takes_what_is_left_and_not_what_is_in_the_making(tmp_path: Pa
     assert os.listdir(tmp_path) == [Path(other).name]
     os.close(alive)
     assert sweep(tmp_path) == 1
+
+
+def test_a_small_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A .gitignore that a crash left empty would be left so for ever, and ignore nothing.
+    aside = tmp_path / "aside"
+    aside.mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_all", full)
+        with pytest.raises(OSError, match="No space"):
+            files.write_private(tmp_path / "file", b"content", by_way_of=aside)
+    assert not (tmp_path / "file").exists()
+    files.write_private(tmp_path / "file", b"content", by_way_of=aside)
+    files.write_private(tmp_path / "file", b"other", by_way_of=aside)
+    assert (tmp_path / "file").read_bytes() == b"content"
+    sweep(aside)
+    assert os.listdir(aside) == []
 
 
 def test_no_file_is_swept_between_its_creation_and_its_lock(tmp_path: Path) -> None:

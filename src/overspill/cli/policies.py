@@ -118,7 +118,7 @@ class Chosen:
         return internals
 
     def remember(self, bounder: Bounder, bounded: Bounded, *, exit_status: int | None = None) -> None:
-        """For `stats` and `ls`: what was cut and how. Its faults are nobody's business here."""
+        """For `stats`: what was cut and how. Its faults are nobody's business here."""
         from contextlib import suppress
 
         from overspill.errors import StoreError
@@ -129,13 +129,6 @@ class Chosen:
             return
         with suppress(StoreError):
             note_cut(store, bounded, self.call(exit_status=exit_status))
-            if annotate := getattr(store, "annotate", None):
-                annotate(
-                    bounded.handle,
-                    kind=bounded.kind,
-                    cut=bounder.policy.strategy.name,
-                    shown_bytes=len(bounded.text.encode("utf-8", "replace")),
-                )
 
     def _told_place(self) -> str:
         """The store's place where a read-back command has to be told it; empty where it looks there by itself."""

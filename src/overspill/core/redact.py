@@ -44,7 +44,8 @@ BUILT_IN = (
     Secret(
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        rf"(?:[A-Za-z0-9+/=:,.()\s\\-]*?{_KEY_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/]{{16,}}=*)*)",
+        # Two dashes end the body: beginnings without an end, one after another, must not each look at all that follows.
+        rf"(?:(?:[A-Za-z0-9+/=:,.()\s\\]|-[A-Za-z0-9 ])*{_KEY_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/]{{16,}}=*)*)",
     ),
     Secret("aws key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
     Secret("aws key", rf"(?i:aws_?secret_?(?:access_?)?key){_IS}(?P<secret>[A-Za-z0-9/+]{{40}})"),
@@ -62,6 +63,10 @@ BUILT_IN = (
     Secret("npm token", r"\bnpm_[A-Za-z0-9]{36}"),
     Secret("pypi token", r"\bpypi-AgE[A-Za-z0-9_-]{50,}"),
     Secret("hugging face token", r"\bhf_[A-Za-z0-9]{30,}"),
+    Secret("digitalocean token", r"\bdo[opr]_v1_[0-9a-f]{64}"),
+    Secret("docker token", r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}"),
+    Secret("vault token", r"\bhv[sb]\.[A-Za-z0-9_-]{20,}"),
+    Secret("age key", r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}"),
     Secret("sendgrid key", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
     Secret("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     Secret(
@@ -77,6 +82,7 @@ BUILT_IN = (
         "url password",
         r"""://[^\s/:@"'<>`]*:(?P<secret>[^\s/@"'<>`${}]+)@""",
     ),
+    Secret("url token", r"://(?P<secret>[A-Za-z0-9_-]{20,})@"),
     Secret(
         "url token",
         r"""[?&](?:access_token|auth_token|token|api_?key|client_secret|password|signature)"""
@@ -91,7 +97,8 @@ BUILT_IN = (
     ),
     Secret(
         "password",
-        r"\b(?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|SECRET_KEY|API_?KEY|AUTH_TOKEN|ACCESS_TOKEN|TOKEN)"
+        r"\b(?:[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)|MYSQL_PWD"
+        r"|(?:[A-Z0-9]+_)*(?:SECRET|SECRET_KEY|API_?KEY|AUTH_TOKEN|ACCESS_TOKEN|TOKEN))"
         r"""=(?P<secret>[^\s"'\\${}<>`\[*(;,]{6,})""",
     ),
     Secret("password", r"""\s--password[= ](?P<secret>[^\s"'${}<>`\[-][^\s"'${}<>`\[]{5,})"""),

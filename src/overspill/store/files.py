@@ -68,13 +68,19 @@ def require_directory(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """A new small file; one that is there already is left as it is."""
-    with contextlib.suppress(FileExistsError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
-        try:
-            write_all(handle, data)
-        finally:
+def write_private(path: Path, data: bytes, *, by_way_of: Path) -> None:
+    """A new small file, whole or not at all; one that is there already is left as it is."""
+    if os.path.lexists(path):
+        return
+    handle, temporary = open_temporary(str(by_way_of))
+    try:
+        write_all(handle, data)
+        if fcntl is None:  # pragma: no cover - an open file can't be renamed there
+            os.close(handle)
+            handle = -1
+        os.replace(temporary, path)
+    finally:
+        if handle >= 0:
             os.close(handle)
 
 
@@ -88,7 +94,8 @@ def make_private(path: Path) -> None:
         if sys.platform == "linux":
             with contextlib.suppress(OSError):
                 os.mknod(path, 0o600)
-        write_private(path, b"")
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600))
 
 
 def is_read_only(path: Path) -> bool:

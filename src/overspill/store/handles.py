@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from overspill.errors import UnknownHandle
 
@@ -29,6 +30,7 @@ _AS_READ = str.maketrans("ilo", "110")
 _AROUND = " \t\r\n\"'`()[]{}<>,;:."
 
 
+@lru_cache(maxsize=256)
 def code_of(digest: str) -> str:
     """The full name of a hexadecimal SHA-256 digest."""
     return base64.b32encode(bytes.fromhex(digest)).translate(_OUR_LETTERS).decode()[:CODE_LENGTH]

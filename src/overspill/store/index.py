@@ -240,18 +240,21 @@ class Index:
             ).fetchone()
         return count, size, oldest
 
-    def handle_for(self, code: str) -> str:
-        """The shortest handle that is free for a new output; a removed one's stays its own."""
-        first, last = code_range(code[:SHORT])
+    def near(self, code: str) -> set[str]:
+        """The codes, of outputs and of removed ones, whose shortest handle would be the same; itself among them."""
         rows = self._db.execute(
             "SELECT code FROM outputs WHERE code >= ?1 AND code < ?2 "
-            "UNION SELECT code FROM tombstones WHERE code >= ?1 AND code < ?2",
-            (first, last),
+            "UNION ALL SELECT code FROM tombstones WHERE code >= ?1 AND code < ?2",
+            code_range(code[:SHORT]),
         ).fetchall()
-        if not rows:
+        return {row[0] for row in rows}
+
+    def handle_for(self, code: str, near: set[str]) -> str:
+        """The shortest handle that is free for a new output; a removed one's stays its own."""
+        if not near:
             return PREFIX + code[:SHORT]
         own = self._db.execute("SELECT handle FROM tombstones WHERE code = ?", (code,)).fetchone()
-        return str(own[0]) if own else shortest(code, (row[0] for row in rows))
+        return str(own[0]) if own else shortest(code, near)
 
     def has_name(self, name: str) -> bool:
         return self._db.execute("SELECT 1 FROM outputs WHERE name = ?", (name,)).fetchone() is not None
@@ -268,6 +271,9 @@ class Index:
         )  # fmt: skip
         if line_starts:
             self._db.execute("INSERT OR REPLACE INTO line_starts VALUES (?, ?)", (code, line_starts))
+
+    def revive(self, code: str) -> None:
+        """What was removed is here again."""
         self._db.execute("DELETE FROM tombstones WHERE code = ?", (code,))
 
     def seen_again(self, code: str, call: Call, now: float, *, times: int) -> None:

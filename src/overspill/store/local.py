@@ -306,8 +306,9 @@ class LocalStore:
                 # The time is that of our turn, not of when we queued for it: so order of time is order of commit, and a
                 # listing in progress never meets an output a second time, further down.
                 now = self.clock()
-                known = index.by_code(code)
-                handle = known.row.handle if known else index.handle_for(code)
+                near = index.near(code)
+                known = index.by_code(code) if code in near else None
+                handle = known.row.handle if known else index.handle_for(code, near)
                 name = self._plain_name(index, known, handle, call, now)
                 times = known.row.times + 1 if known else 1
                 self.journal.append(
@@ -334,6 +335,8 @@ class LocalStore:
                 )  # fmt: skip
                 if known is None:
                     index.insert(row, name, spill.line_starts)
+                    if code in near:
+                        index.revive(code)
                 else:
                     index.seen_again(code, call, now, times=times)
                     if known.name != name:
@@ -461,8 +464,8 @@ class LocalStore:
                 self.root.mkdir(mode=0o700)
         for directory in (self.internals, self.temporary, self.journal_path):
             private_directory(directory)
-        write_private(self.root / ".gitignore", b"*\n")
-        write_private(self.root / "README.txt", README)
+        write_private(self.root / ".gitignore", b"*\n", by_way_of=self.temporary)
+        write_private(self.root / "README.txt", README, by_way_of=self.temporary)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -64,6 +64,7 @@ class ObjectStore:
         self.where = self.bucket.where
         self.clock = clock
         self._rows_: Rows | None = None
+        self._latest: Row | None = None
         self._touched: dict[str, float] = {}
         self._kept_up = False
 
@@ -177,6 +178,8 @@ class ObjectStore:
                     break
             if spill.uploaded and row.blob != spill.key:
                 self.bucket.delete([spill.key, lines_key(spill.key)])
+        # What is said of an output right after it was kept needs no search for it.
+        self._latest = row
         self._light_upkeep()
         return row.stored()
 
@@ -209,7 +212,8 @@ class ObjectStore:
             return self.rows.find(handle)
 
     def _changed(self, handle: str, **values: Any) -> Stored:
-        found = self._find(handle)
+        latest = self._latest
+        found = latest if latest is not None and latest.handle == handle else self._find(handle)
         with self.bucket.faults():
             row = self.rows.change(found.code, lambda _: values) or self.moved(found)
         return row.stored()

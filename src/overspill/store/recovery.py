@@ -143,6 +143,7 @@ def catch_up(store: LocalStore, index: Index) -> None:
                     index.seen_again(current.code, kept.call, created, times=kept.times)
             elif (row := _row(store, kept)) is not None and not index.has_name(row[1]):
                 index.insert(row[0], row[1], b"", encoding=row[2])
+                index.revive(code_of(digest))
         for digest, removed in told.removed.items():
             current = index.by_code(code_of(digest))
             if current is None:
@@ -241,6 +242,7 @@ def _fill(index: Index, store: LocalStore) -> Index:
         for row, name, encoding in _adopted(store, names):
             if index.by_code(code_of(row.digest)) is None:
                 index.insert(row, name, b"", encoding=encoding)
+                index.revive(code_of(row.digest))
     return index
 
 
