@@ -8,13 +8,18 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from mcp_wiring import RAW, interposed
+
+from overspill.mcp.messages import SERVER_GONE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the raw server speaks POSIX signals")
 
@@ -170,6 +175,75 @@ def test_batches_are_bounded_and_answered(host: Host) -> None:
     assert len(json.dumps(answer)) < 9_000
 
 
+def test_what_overspill_asks_itself_stays_between_it_and_the_server(host: Host) -> None:
+    """A call before a list: the server hears a list first, the host nothing of it."""
+    host.call("text", id=5, size=20_000)
+    assert host.message()["id"] == 5
+    host.send({"jsonrpc": "2.0", "id": 6, "method": "heard"})
+    assert host.message()["result"]["heard"] == ["tools/list", "tools/call", "heard"]
+
+
+spoken = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+some_messages = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0")},
+    optional={
+        "id": st.integers(0, 3) | st.text(max_size=3) | st.none(),
+        "method": st.sampled_from(["tools/call", "tools/list", "notifications/cancelled", "ping", "x"]),
+        "params": spoken | st.fixed_dictionaries({"name": st.text(max_size=4), "requestId": st.integers(0, 3)}),
+        "result": spoken | st.fixed_dictionaries({"content": st.lists(spoken, max_size=2)}),
+        "error": spoken,
+    },
+)
+some_lines = st.one_of(
+    st.builds(
+        lambda value, ascii: json.dumps(value, ensure_ascii=ascii).encode("utf-8", "replace"),
+        some_messages,
+        st.booleans(),
+    ),
+    st.builds(lambda values: json.dumps(values).encode(), st.lists(some_messages, max_size=3)),
+    st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")),
+    st.integers(1, 200_000).map(lambda size: b'{"jsonrpc":"2.0","method":"n","params":"%s"}' % (b"x" * size)),
+)
+
+
+@settings(max_examples=4, phases=[Phase.explicit, Phase.generate])
+@given(
+    stream=st.lists(st.tuples(some_lines, st.sampled_from([b"\n", b"\r\n"])), min_size=50, max_size=200),
+    seed=st.randoms(),
+)
+def test_a_fuzzed_stream_comes_back_as_the_very_bytes(stream: list[tuple[bytes, bytes]], seed: Any) -> None:
+    """Through both pumps, in chunks of any size: the server is `cat`, so that both directions carry it."""
+    said = b"".join(line + end for line, end in stream)
+    process = subprocess.Popen(
+        interposed(["cat"], "--tools", "none", "--skip", "*"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+
+    def write() -> None:
+        at = 0
+        while at < len(said):
+            step = seed.choice([1, 100, 5_000, 300_000])
+            process.stdin.write(said[at : at + step])
+            process.stdin.flush()
+            at += step
+        process.stdin.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    heard = process.stdout.read()
+    writer.join()
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert heard[: len(said)] == said
+    refused = [json.loads(line) for line in heard[len(said) :].splitlines()]
+    assert all(message["error"]["code"] == SERVER_GONE for message in refused), "of requests that nobody answered"
+
+
 def test_stderr_is_the_servers_own(host: Host) -> None:
     host.call("stderr")
     assert host.message()["id"] == 1
@@ -262,6 +336,16 @@ def test_answers_on_their_way_arrive_after_the_host_has_said_all(host: Host) -> 
     host.stdin.close()
     got = {host.message()["id"] for _ in range(100)}
     assert got == {*range(50), *range(1000, 1050)}
+    assert host.process.wait(20) == 0
+
+
+def test_what_still_comes_after_the_host_has_said_all_is_not_cut_off(host: Host) -> None:
+    """A server that goes on talking is waited for, however long it takes; one that is silent is not."""
+    begun(host)
+    host.call("drip", size=12)
+    host.stdin.close()
+    assert [host.message()["params"]["n"] for _ in range(12)] == list(range(12))
+    assert host.message()["id"] == 1
     assert host.process.wait(20) == 0
 
 
