@@ -298,8 +298,11 @@ def events(*messages: Any, **fields: Any) -> bytes:
 async def test_a_server_that_closes_its_stream_to_be_asked_again_is_asked_as_often_as_it_takes() -> None:
     """Servers of 2025-11-25 do so with calls that take long: each closing is in order, and says when to come back."""
 
+    def begun(head: str, message: Any) -> bytes:
+        return response(200, events(None, retry=1, id=12), "text/event-stream")
+
     def polled(head: str, message: Any) -> bytes:
-        return response(200, events(None, retry=1, id=len(server.heads)), "text/event-stream")
+        return response(200, b"", "text/event-stream")
 
     def last(head: str, message: Any) -> bytes:
         assert "last-event-id: 12" in head.lower()
@@ -307,7 +310,7 @@ async def test_a_server_that_closes_its_stream_to_be_asked_again_is_asked_as_oft
         return response(200, events(done, id=99), "text/event-stream")
 
     async with Scripted() as server:
-        server.answers = [*[polled] * 12, last]
+        server.answers = [begun, *[polled] * 11, last]
         async with Pipes(server.url) as host:
             assert (await host.ask("tools/call", name="t"))["result"]["content"] == [text("done")]
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,34 @@ def test_a_host_that_does_not_read_stops_the_server_and_not_the_memory(host: Hos
     if sys.platform == "linux":
         assert written_when_it_stops(pid) < 8_000_000
     assert [host.message()["params"]["n"] for _ in range(200_000)] == list(range(200_000))
+
+
+def notes() -> bytes:
+    return b'{"jsonrpc":"2.0","method":"notifications/x","params":"%s"}\n' % (b"x" * 5_000) * 4_000
+
+
+def own_calls() -> bytes:
+    asked = b'{"name":"overspill_read","arguments":{"handle":"%s"}}' % (b"x" * 900)
+    call = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}\n'
+    return b"".join([call % (number, asked) for number in range(20_000)])
+
+
+@pytest.mark.parametrize("host", [["hang"]], indirect=True)
+@pytest.mark.parametrize("said", [notes, own_calls])
+def test_who_is_not_read_stops_the_host_and_not_the_memory(host: Host, said: Callable[[], bytes]) -> None:
+    """A server that reads nothing; and a host that reads no answer of overspill's own, but goes on asking."""
+    host.call("overspill_read", id="begun", handle="none")
+    assert host.message()["id"] == "begun"
+    os.set_blocking(host.stdin.fileno(), False)
+    left, quiet = memoryview(said()), 0
+    while quiet < 10 and left:
+        try:
+            left = left[os.write(host.stdin.fileno(), left) :]
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            time.sleep(0.1)
+    assert len(left) > 10_000_000, "most of twenty megabytes"
 
 
 def test_batches_are_bounded_and_answered(host: Host) -> None:
