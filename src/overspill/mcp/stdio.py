@@ -143,9 +143,7 @@ class Pump:
         lines = Lines()
         with suppress(OSError):
             while chunk := os.read(self._from_server, READ_BYTES):
-                whole = lines.feed(chunk)
-                if whole:
-                    self._host.write(b"".join([self._conversation.from_server(line) for line in whole]))
+                self._host.write(b"".join(map(self._conversation.from_server, lines.feed(chunk))))
                 self._heard_chunks += 1
             if rest := lines.rest():
                 self._host.write(self._conversation.from_server(rest))
