@@ -39,7 +39,8 @@ for line in sys.stdin.buffer:
         result = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"writer","version":"1"}}'
     elif message["method"] == "tools/call":
         given = message["params"]["arguments"]
-        result = '{"content":[{"type":"text","text":%s}]}' % made(given["size"], given["kind"])
+        # No two are the same: what is kept once is not kept again.
+        result = '{"content":[{"type":"text","text":"%d %s}]}' % (message["id"], made(given["size"], given["kind"])[1:])
     else:
         result = '{"tools":[]}'
     data = memoryview(b'{"jsonrpc":"2.0","id":%d,"result":%s}\\n' % (message["id"], result.encode()))

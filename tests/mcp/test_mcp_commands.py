@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastmcp import Client as FastClient
 from mcp_wiring import RAW, SERVE, interposed, interposer, lines, python_server
 
 from mcp import Client, StdioServerParameters
@@ -45,6 +46,30 @@ async def test_serve_reads_back_what_others_kept(mode: Any) -> None:
         assert len(whole.model_dump_json(by_alias=True, exclude_none=True)) < 9_000
         wrong = await host.call_tool("overspill_read", {"handle": "ovs_zzzzzzzz"})
         assert wrong.is_error
+
+
+async def test_serve_and_mcp_stand_in_a_hosts_configuration(tmp_path: Path) -> None:
+    """The `mcpServers` file that hosts read, with the installed command: what one server kept, the other reads."""
+    overspill = str(Path(sys.executable).with_name("overspill"))
+    env = {"OVERSPILL_DIR": str(tmp_path / "kept")}
+    servers = {
+        "kept": {"command": overspill, "args": ["serve", "--tools", "read"], "env": env},
+        "rich": {
+            "command": overspill,
+            "args": ["mcp", "--tools", "none", "--", *python_server("featured")],
+            "env": env,
+        },
+    }
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    async with FastClient(json.loads(file.read_text())) as host:
+        names = {tool.name for tool in await host.list_tools()}
+        assert {"kept_overspill_read", "rich_words"} <= names
+        assert not [name for name in names if name.startswith("rich_overspill")]
+        large = await host.call_tool("rich_words", {"count": 5_000})
+        handle = large.meta["overspill"]["handles"][0]
+        page = await host.call_tool("kept_overspill_read", {"handle": handle, "lines": "4000"})
+        assert "word 3999" in page.content[0].text
 
 
 def test_serve_refuses_what_it_is_not() -> None:

@@ -93,6 +93,24 @@ async def schemas(host: Host) -> Any:
     return tools
 
 
+# What servers ask and tell
+
+
+async def questions_back(host: Host) -> Any:
+    """Elicitation, sampling and roots: requests of the server's, and later a result that asks, of 20 KB."""
+    result = await host.call("asks")
+    assert result["content"] == [text("green, a thought, file:///rooted")]
+    return result
+
+
+async def a_change_of_the_list(host: Host) -> Any:
+    assert "another" not in await host.tools()
+    await host.call("changes")
+    await host.until(lambda: "notifications/tools/list_changed" in host.changes)
+    assert "another" in await host.tools()
+    return host.changes, await host.call("another")
+
+
 FASTMCP: list[Cell] = [
     every_kind_of_content,
     structured_content,
@@ -103,17 +121,12 @@ FASTMCP: list[Cell] = [
     cancellation,
     resources_and_prompts,
     schemas,
+    questions_back,
+    a_change_of_the_list,
 ]
 
 
-# What the server of the official SDK asks and tells
-
-
-async def questions_back(host: Host) -> Any:
-    """Elicitation, sampling and roots: requests of the server's, and later a result that asks, of 20 KB."""
-    result = await host.call("asks")
-    assert result["content"] == [text("green, a thought, file:///rooted")]
-    return result
+# What the server of the official SDK tells
 
 
 async def changes_of_lists(host: Host) -> Any:

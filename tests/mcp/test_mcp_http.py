@@ -141,6 +141,9 @@ class Scripted:
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.answers: list[Callable[[str, Any], bytes]] = []
+        self.raw_answers: list[bytes] = []
+        self.pause = 0.0
+        """Between every three bytes of an answer."""
         self.listed: Callable[[str, Any], bytes] = answered({"tools": []})
         """To overspill itself, when a tool is called that nobody has listed."""
 
@@ -165,9 +168,16 @@ class Scripted:
                 return
             self.heads.append(head)
             self.bodies.append(body)
-            answer = self.answers.pop(0)(head, json.loads(body) if body else None) if self.answers else response(404)
-            writer.write(answer)
-            await writer.drain()
+            if self.raw_answers:
+                answer = self.raw_answers.pop(0)
+            elif self.answers:
+                answer = self.answers.pop(0)(head, json.loads(body) if body else None)
+            else:
+                answer = response(404)
+            for at in range(0, len(answer), 3 if self.pause else max(1, len(answer))):
+                writer.write(answer[at : at + 3] if self.pause else answer)
+                await writer.drain()
+                await asyncio.sleep(self.pause)
         finally:
             writer.close()
 
@@ -211,8 +221,11 @@ class Pipes:
 
     def send(self, method: str, id: Any = None, **params: Any) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if id is None else {"id": id})
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, line: bytes) -> None:
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.write(line)
 
     async def got(self) -> Any:
         assert self.process.stdout
@@ -267,6 +280,137 @@ async def test_a_stream_that_breaks_is_resumed_where_it_broke() -> None:
             assert (await host.ask("tools/call", name="t"))["method"] == "n"
             result = (await host.got())["result"]
         assert len(json.dumps(result)) < 9_000
+
+
+async def until(met: Callable[[], bool]) -> None:
+    for _ in range(1_000):
+        if met():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+def events(*messages: Any, **fields: Any) -> bytes:
+    head = "".join(f"{name}: {value}\n" for name, value in fields.items())
+    return "".join(f"{head}data: {json.dumps(message) if message else ''}\n\n" for message in messages).encode()
+
+
+async def test_a_server_that_closes_its_stream_to_be_asked_again_is_asked_as_often_as_it_takes() -> None:
+    """Servers of 2025-11-25 do so with calls that take long: each closing is in order, and says when to come back."""
+
+    def begun(head: str, message: Any) -> bytes:
+        return response(200, events(None, retry=1, id=12), "text/event-stream")
+
+    def polled(head: str, message: Any) -> bytes:
+        return response(200, b"", "text/event-stream")
+
+    def last(head: str, message: Any) -> bytes:
+        assert "last-event-id: 12" in head.lower()
+        done = {"jsonrpc": "2.0", "id": 1, "result": {"content": [text("done")]}}
+        return response(200, events(done, id=99), "text/event-stream")
+
+    async with Scripted() as server:
+        server.answers = [begun, *[polled] * 11, last]
+        async with Pipes(server.url) as host:
+            assert (await host.ask("tools/call", name="t"))["result"]["content"] == [text("done")]
+
+
+async def test_a_call_that_was_given_up_is_not_asked_for_again() -> None:
+    def polled(head: str, message: Any) -> bytes:
+        return response(200, events(None, retry=50, id=1), "text/event-stream")
+
+    async with Scripted() as server:
+        server.answers = [
+            answered(HELLO),
+            polled,
+            *[lambda head, body: response(202) if body else polled(head, body)] * 40,
+        ]
+        async with Pipes(server.url) as host:
+            await host.ask("initialize")
+            host.send("tools/call", 7, name="t")
+            await until(lambda: len(server.heads) >= 4)
+            host.send("notifications/cancelled", requestId=7)
+            await until(lambda: any(b"cancelled" in body for body in server.bodies))
+            await asyncio.sleep(0.2)
+            asked = len(server.heads)
+            await asyncio.sleep(0.5)
+            assert len(server.heads) == asked
+
+
+async def test_a_batch_and_what_is_no_json_are_answered() -> None:
+    """Versions before 2025-06-18 had batches; what a server says to nonsense is its own."""
+    texts = [text(lines(4_000)), text("small")]
+    results = [{"jsonrpc": "2.0", "id": id, "result": {"content": [part]}} for id, part in enumerate(texts)]
+    nonsense = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "parse"}}
+    asked = [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "t"}} for id in range(2)]
+    async with Scripted() as server:
+        server.answers = [
+            lambda head, body: response(200, json.dumps(results).encode()),
+            lambda head, body: response(200, events(*results), "text/event-stream"),
+            lambda head, body: response(503),
+        ]
+        async with Pipes(server.url) as host:
+            host.write(json.dumps(asked).encode() + b"\n")
+            together = await host.got()
+            assert [one["id"] for one in together] == [0, 1]
+            assert len(json.dumps(together[0])) < 9_000
+            host.write(json.dumps(asked).encode() + b"\n")
+            assert [(await host.got())["id"], (await host.got())["id"]] == [0, 1]
+            host.write(json.dumps(asked).encode() + b"\n")
+            refused = [await host.got(), await host.got()]
+            assert [one["id"] for one in refused] == [0, 1]
+            assert all("answered 503" in one["error"]["message"] for one in refused)
+            server.raw_answers = [response(400, json.dumps(nonsense).encode())]
+            host.write(b"{no json\n")
+            assert await host.got() == nonsense
+
+
+async def test_an_answer_that_comes_in_drops_is_whole_and_one_that_is_cut_is_refused() -> None:
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [text("drop by drop")]}}
+    whole = response(200, json.dumps(result).encode())
+    async with Scripted() as server, Pipes(server.url) as host:
+        server.raw_answers, server.pause = [whole], 0.005
+        assert await host.ask("tools/call", name="t") == result
+        for cut in (whole[:-5], whole[: whole.index(b"\r\n\r\n")], b""):
+            server.raw_answers, server.pause = [cut], 0.0
+            assert "can't be reached" in (await host.ask("tools/call", 2, name="t"))["error"]["message"]
+        own = await host.ask("tools/call", 6, name="overspill_read", arguments={"handle": "ovs_none"})
+        assert own["result"]["isError"] is True
+
+
+async def test_what_is_said_unasked_is_heard_also_after_a_session_was_begun_again() -> None:
+    def unasked(number: int) -> Callable[[str, Any], bytes]:
+        message = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"n": number}}
+        return lambda head, body: response(200, events(message, retry=600_000), "text/event-stream")
+
+    async with Scripted() as server:
+        server.answers = [answered(HELLO, mcp_session_id="old"), lambda head, body: response(202), unasked(1)]
+        async with Pipes(server.url) as host:
+            await host.ask("initialize")
+            host.send("notifications/initialized")
+            assert (await host.got())["params"] == {"n": 1}
+            server.answers = [
+                lambda head, body: response(404),
+                answered(HELLO, mcp_session_id="new"),
+                lambda head, body: response(202),
+                answered({"content": []}),
+                unasked(2),
+            ]
+            host.send("ping", 2)
+            assert {(await host.got()).get("id"), (await host.got()).get("id")} == {2, None}
+        heard = [head for head in server.heads if head.startswith("GET ")]
+        assert ["mcp-session-id: old" in heard[0].lower(), "mcp-session-id: new" in heard[1].lower()] == [True, True]
+
+
+async def test_a_tool_that_nobody_has_listed_keeps_its_promise_over_http() -> None:
+    schema = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
+    listed = {"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]}
+    async with Scripted() as server:
+        server.listed = answered(listed)
+        server.answers = [answered({"content": [], "structuredContent": {"rows": list(range(9_000))}})]
+        async with Pipes(server.url) as host:
+            rows = (await host.ask("tools/call", name="t"))["result"]["structuredContent"]["rows"]
+        assert 0 < len(rows) < 9_000
 
 
 async def test_an_expired_session_begins_again_unseen() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_wiring import Line, lines, text, tool
 
+from overspill.core.model import Budget
 from overspill.mcp import wire
 
 values = st.recursive(
@@ -80,11 +81,11 @@ def test_lines_in_any_chunks(data: bytes, cuts: list[int]) -> None:
 
 
 @given(
-    sizes=st.lists(st.sampled_from([1, 50, 3_000]), min_size=1, max_size=6),
+    sizes=st.lists(st.sampled_from([1, 50, 400]), min_size=1, max_size=8),
     order=st.randoms(use_true_random=False),
 )
 def test_answers_in_any_order_find_their_calls(sizes: list[int], order: Any) -> None:
-    line = Line()
+    line = Line(budget=Budget(max_bytes=1_200))
     for number in range(len(sizes)):
         line.ask("tools/call", {"name": f"t{number}"}, id=number if number % 2 else f"s{number}")
     places = list(range(len(sizes)))
@@ -94,9 +95,9 @@ def test_answers_in_any_order_find_their_calls(sizes: list[int], order: Any) -> 
         message = json.loads(line.tell({"content": [text("word\n" * sizes[number])]}, id=id))
         assert message["id"] == id
         shown = message["result"]["content"][0]["text"]
-        assert shown.startswith("[overspill ovs_") if sizes[number] > 2_000 else shown == "word\n" * sizes[number]
+        assert shown.startswith("[overspill ovs_") if sizes[number] > 100 else shown == "word\n" * sizes[number]
     kept = {stored.call.tool for stored in line.store.outputs()}
-    assert kept <= {f"t{number}" for number, size in enumerate(sizes) if size > 2_000}
+    assert kept <= {f"t{number}" for number, size in enumerate(sizes) if size > 100}
 
 
 def test_members_that_are_not_ours_stay_as_they_were_written() -> None:
@@ -158,7 +159,77 @@ def test_a_fault_of_ours_lets_the_message_through() -> None:
     assert Line(bounder=broken).result(result) == result
 
 
+@pytest.mark.parametrize("data", [{"why": "small"}, {"trace": lines(2_000)}])
+def test_a_refusal_fits_and_stays_a_refusal(data: Any) -> None:
+    line = Line()
+    line.ask("tools/call", {"name": "t"})
+    error = {"code": -32603, "message": "it broke\n" + lines(3_000), "data": data, "x": 1.5}
+    message = line.conversation.from_server(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
+    got = json.loads(message)["error"]
+    assert len(message) < 9_000
+    assert (got["code"], got["x"]) == (-32603, 1.5)
+    assert ("data" in got) is ("why" in data), "what is large stands in the words"
+    handle = got["message"].split()[1].strip(":")
+    kept = line.store.open(handle).read(0, 10**9).decode()
+    assert kept.startswith(error["message"])
+    assert ("line 2000 of" in kept.partition("line 3000 of")[2]) is ("trace" in data)
+
+
+def test_a_refusal_of_anything_else_passes() -> None:
+    line = Line()
+    line.ask("prompts/get", {"name": "t"})
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": lines(3_000)}}).encode() + b"\n"
+    assert line.conversation.from_server(message) is message
+
+
+def test_calls_that_were_given_up_and_never_answered_are_forgotten() -> None:
+    line = Line()
+    for id in range(3_000):
+        line.ask("tools/call", {"name": "t"}, id=id)
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
+        line.conversation.from_host(json.dumps(cancel).encode())
+    assert len(line.conversation.server_gone("over")) == 1_000
+
+
 # the list of tools
+
+
+def test_tools_that_nobody_has_listed_are_listed_before_the_first_call() -> None:
+    """Page by page, with what newer versions say in each request; and once, whatever the answer is."""
+    line = Line()
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "progressToken": 7}
+    asked = line.ask("tools/call", {"name": "t", "_meta": meta}).unlisted
+    assert asked is not None
+    first = json.loads(asked.request)
+    assert (first["method"], first["params"]) == (
+        "tools/list",
+        {"_meta": {name: meta[name] for name in list(meta)[:1]}},
+    )
+    rows = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
+    asked.listed(wire.response(b"1", {"tools": [tool("other")], "nextCursor": "2"}))
+    assert json.loads(asked.request)["params"]["cursor"] == "2"
+    asked.listed(wire.response(b"2", {"tools": [tool("t", rows)]}))
+    assert not asked.request
+    value = {"rows": [f"row {number}" for number in range(3_000)]}
+    result = json.loads(line.tell({"content": [], "structuredContent": value}))["result"]
+    assert 0 < len(result["structuredContent"]["rows"]) < 3_000
+    assert line.ask("tools/call", {"name": "t"}).unlisted is None
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"id":1,"error":{}}', b'{"id":1,"result":[]}', b"no"])
+def test_a_server_that_lists_nothing_is_asked_once(answer: bytes) -> None:
+    line = Line()
+    asked = line.ask("tools/call", {"name": "t"}).unlisted
+    assert asked is not None
+    asked.listed(answer)
+    assert not asked.request
+    assert line.ask("tools/call", {"name": "t"}).unlisted is None
+
+
+def test_no_list_is_asked_for_where_nothing_hangs_on_it() -> None:
+    assert Line(structured="keep").ask("tools/call", {"name": "t"}).unlisted is None
+    assert Line(bounder=lambda name: None).ask("tools/call", {"name": "t"}).unlisted is None
+    assert Line().ask("tools/call", {"name": "overspill_read"}).unlisted is None
 
 
 def test_a_list_that_needs_no_change_is_the_very_bytes() -> None:

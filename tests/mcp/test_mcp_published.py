@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,47 @@ def test_the_reference_server_is_as_it_is_directly(cell: Cell, client: str, era:
     direct, through = everything(client, era, "directly"), everything(client, era, "through")
     assert through["version"] == direct["version"] == "2025-11-25"
     assert seen(through, cell) == seen(direct, cell)
+
+
+def answers(command: list[str], version: str) -> list[bytes]:
+    """The very lines that a host of a version gets, whose requests are answered one after the other."""
+    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("initialize", about),
+        ("ping", {}),
+        ("tools/call", {"name": "echo", "arguments": {"message": "é \U0001f600"}}),
+        ("tools/call", {"name": "echo", "arguments": {}}),
+        ("tools/call", {"name": "none"}),
+        ("tools/call", {"name": "get-tiny-image", "arguments": {}}),
+        ("tools/call", {"name": "get-structured-content", "arguments": {"location": "Chicago"}}),
+        ("prompts/list", {}),
+        ("resources/templates/list", {}),
+        ("no/such/method", {"x": 1}),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin
+        assert process.stdout
+        found = []
+        for id, (method, params) in enumerate(asked):
+            message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            while (line := process.stdout.readline()) and json.loads(line).get("id") != id:
+                pass
+            found.append(line)
+            if method == "initialize":
+                process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        process.stdin.close()
+        process.stdout.read()
+    return found
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_what_is_small_is_the_very_bytes_in_each_version(version: str) -> None:
+    """As the hosts ask that the clients here don't stand for: with the version before."""
+    direct = answers(node_server("everything"), version)
+    assert json.loads(direct[0])["result"]["protocolVersion"] == version
+    assert answers(interposed(node_server("everything")), version) == direct
 
 
 async def test_large_results_of_the_reference_server() -> None:

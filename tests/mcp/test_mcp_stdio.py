@@ -8,13 +8,18 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from mcp_wiring import RAW, interposed
+
+from overspill.mcp.messages import SERVER_GONE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the raw server speaks POSIX signals")
 
@@ -152,6 +157,34 @@ def test_a_host_that_does_not_read_stops_the_server_and_not_the_memory(host: Hos
     assert [host.message()["params"]["n"] for _ in range(200_000)] == list(range(200_000))
 
 
+def notes() -> bytes:
+    return b'{"jsonrpc":"2.0","method":"notifications/x","params":"%s"}\n' % (b"x" * 5_000) * 4_000
+
+
+def own_calls() -> bytes:
+    asked = b'{"name":"overspill_read","arguments":{"handle":"%s"}}' % (b"x" * 900)
+    call = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}\n'
+    return b"".join([call % (number, asked) for number in range(20_000)])
+
+
+@pytest.mark.parametrize("host", [["hang"]], indirect=True)
+@pytest.mark.parametrize("said", [notes, own_calls])
+def test_who_is_not_read_stops_the_host_and_not_the_memory(host: Host, said: Callable[[], bytes]) -> None:
+    """A server that reads nothing; and a host that reads no answer of overspill's own, but goes on asking."""
+    host.call("overspill_read", id="begun", handle="none")
+    assert host.message()["id"] == "begun"
+    os.set_blocking(host.stdin.fileno(), False)
+    left, quiet = memoryview(said()), 0
+    while quiet < 10 and left:
+        try:
+            left = left[os.write(host.stdin.fileno(), left) :]
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            time.sleep(0.1)
+    assert len(left) > 10_000_000, "most of twenty megabytes"
+
+
 def test_batches_are_bounded_and_answered(host: Host) -> None:
     begun(host)
     own = {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "overspill_read", "arguments": {}}}
@@ -168,6 +201,75 @@ def test_batches_are_bounded_and_answered(host: Host) -> None:
     assert own_answer[0]["result"]["isError"] is True
     assert answer["id"] == 9
     assert len(json.dumps(answer)) < 9_000
+
+
+def test_what_overspill_asks_itself_stays_between_it_and_the_server(host: Host) -> None:
+    """A call before a list: the server hears a list first, the host nothing of it."""
+    host.call("text", id=5, size=20_000)
+    assert host.message()["id"] == 5
+    host.send({"jsonrpc": "2.0", "id": 6, "method": "heard"})
+    assert host.message()["result"]["heard"] == ["tools/list", "tools/call", "heard"]
+
+
+spoken = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+some_messages = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0")},
+    optional={
+        "id": st.integers(0, 3) | st.text(max_size=3) | st.none(),
+        "method": st.sampled_from(["tools/call", "tools/list", "notifications/cancelled", "ping", "x"]),
+        "params": spoken | st.fixed_dictionaries({"name": st.text(max_size=4), "requestId": st.integers(0, 3)}),
+        "result": spoken | st.fixed_dictionaries({"content": st.lists(spoken, max_size=2)}),
+        "error": spoken,
+    },
+)
+some_lines = st.one_of(
+    st.builds(
+        lambda value, ascii: json.dumps(value, ensure_ascii=ascii).encode("utf-8", "replace"),
+        some_messages,
+        st.booleans(),
+    ),
+    st.builds(lambda values: json.dumps(values).encode(), st.lists(some_messages, max_size=3)),
+    st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")),
+    st.integers(1, 200_000).map(lambda size: b'{"jsonrpc":"2.0","method":"n","params":"%s"}' % (b"x" * size)),
+)
+
+
+@settings(max_examples=4, phases=[Phase.explicit, Phase.generate])
+@given(
+    stream=st.lists(st.tuples(some_lines, st.sampled_from([b"\n", b"\r\n"])), min_size=50, max_size=200),
+    seed=st.randoms(),
+)
+def test_a_fuzzed_stream_comes_back_as_the_very_bytes(stream: list[tuple[bytes, bytes]], seed: Any) -> None:
+    """Through both pumps, in chunks of any size: the server is `cat`, so that both directions carry it."""
+    said = b"".join(line + end for line, end in stream)
+    process = subprocess.Popen(
+        interposed(["cat"], "--tools", "none", "--skip", "*"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+
+    def write() -> None:
+        at = 0
+        while at < len(said):
+            step = seed.choice([1, 100, 5_000, 300_000])
+            process.stdin.write(said[at : at + step])
+            process.stdin.flush()
+            at += step
+        process.stdin.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    heard = process.stdout.read()
+    writer.join()
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert heard[: len(said)] == said
+    refused = [json.loads(line) for line in heard[len(said) :].splitlines()]
+    assert all(message["error"]["code"] == SERVER_GONE for message in refused), "of requests that nobody answered"
 
 
 def test_stderr_is_the_servers_own(host: Host) -> None:
@@ -262,6 +364,16 @@ def test_answers_on_their_way_arrive_after_the_host_has_said_all(host: Host) -> 
     host.stdin.close()
     got = {host.message()["id"] for _ in range(100)}
     assert got == {*range(50), *range(1000, 1050)}
+    assert host.process.wait(20) == 0
+
+
+def test_what_still_comes_after_the_host_has_said_all_is_not_cut_off(host: Host) -> None:
+    """A server that goes on talking is waited for, however long it takes; one that is silent is not."""
+    begun(host)
+    host.call("drip", size=12)
+    host.stdin.close()
+    assert [host.message()["params"]["n"] for _ in range(12)] == list(range(12))
+    assert host.message()["id"] == 1
     assert host.process.wait(20) == 0
 
 

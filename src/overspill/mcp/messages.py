@@ -110,7 +110,7 @@ class Conversation:
         self._pending: dict[object, _Pending] = {}
         self._own: set[object] = set()
         self._list_ids = count(1)
-        self._asked = ""
+        self._asked: object = object()
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._given_up: deque[object] = deque()
         self._gone = ""

@@ -65,6 +65,7 @@ class Pump:
         self._ended = threading.Event()
         """Either side, or a signal: the main thread looks what it is."""
         self._signal = 0
+        self._heard_chunks = 0
 
     def run(self) -> int:
         self._catch_signals()
@@ -75,11 +76,19 @@ class Pump:
             self._ended.clear()
         if self._host_done.is_set() and not self._signal:
             self._own.drain(ENDING_SECONDS)
-            self._server_done.wait(ENDING_SECONDS)
+            self._let_the_server_finish()
         status = self._end_server()
         if self._signal:
             return 128 + self._signal
         return status if self._is_stillborn() else 0
+
+    def _let_the_server_finish(self) -> None:
+        """For as long as it says something that the host still reads."""
+        before = -1
+        while before != self._heard_chunks and not self._signal:
+            before = self._heard_chunks
+            if self._server_done.wait(ENDING_SECONDS):
+                return
 
     def _is_stillborn(self) -> bool:
         """The server ended before it had answered anything: so would the host see it without overspill."""
@@ -134,9 +143,8 @@ class Pump:
         lines = Lines()
         with suppress(OSError):
             while chunk := os.read(self._from_server, READ_BYTES):
-                whole = lines.feed(chunk)
-                if whole:
-                    self._host.write(b"".join([self._conversation.from_server(line) for line in whole]))
+                self._host.write(b"".join(map(self._conversation.from_server, lines.feed(chunk))))
+                self._heard_chunks += 1
             if rest := lines.rest():
                 self._host.write(self._conversation.from_server(rest))
                 if not rest.endswith(b"\n") and self._conversation.is_started:

@@ -128,6 +128,8 @@ class Lines:
             self._held = []
         if last < len(chunk):
             self._held.append(chunk[last:])
+        if whole.find(b"\n") == len(whole) - 1:
+            return [whole]
         return whole.splitlines(keepends=True) if whole.find(b"\r") < 0 else _at_newlines(whole)
 
     def rest(self) -> bytes:

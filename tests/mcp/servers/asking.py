@@ -27,17 +27,14 @@ def said(elicited: Any, sampled: Any, rooted: Any) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=words)])
 
 
-@server.tool()
-async def asks(ctx: Context) -> CallToolResult | InputRequiredResult:
-    """Until 2025-11-25 by requests of its own, from 2026-07-28 on by a result that asks."""
-    if ctx.protocol_version < "2026":
-        session = ctx.session
+async def asked(session: Any, version: str, given: Any, state: str | None) -> CallToolResult | InputRequiredResult:
+    """Until 2025-11-25 by requests of the server's own, from 2026-07-28 on by a result that asks."""
+    if version < "2026":
         return said(
             await session.elicit_form("which?", SCHEMA),
             await session.create_message(MESSAGES, max_tokens=5),
             await session.list_roots(),
         )
-    given = ctx.input_responses
     if not given:
         sampling = CreateMessageRequestParams(messages=MESSAGES, max_tokens=5)
         wanted = {
@@ -46,8 +43,13 @@ async def asks(ctx: Context) -> CallToolResult | InputRequiredResult:
             "place": ListRootsRequest(),
         }
         return InputRequiredResult(input_requests=wanted, request_state="x" * 20_000)
-    assert ctx.request_state == "x" * 20_000
+    assert state == "x" * 20_000
     return said(given["colour"], given["thought"], given["place"])
+
+
+@server.tool()
+async def asks(ctx: Context) -> CallToolResult | InputRequiredResult:
+    return await asked(ctx.session, ctx.protocol_version, ctx.input_responses, ctx.request_state)
 
 
 @server.tool()

@@ -7,16 +7,19 @@ import base64
 import sys
 from typing import Any
 
+from asking import asked
 from fastmcp import Context, FastMCP
-from fastmcp.tools.base import ToolResult
+from fastmcp.tools.base import Tool, ToolResult
 from mcp_types import (
     AudioContent,
     BlobResourceContents,
+    CallToolResult,
     EmbeddedResource,
     ImageContent,
     ResourceLink,
     TextContent,
     TextResourceContents,
+    ToolListChangedNotification,
 )
 from pydantic import BaseModel
 
@@ -96,6 +99,25 @@ def cancelled() -> list[str]:
 async def logs(ctx: Context) -> str:
     await ctx.info("from the server")
     return "logged"
+
+
+@server.tool(output_schema=None)
+async def asks(ctx: Context) -> Any:
+    request = ctx.request_context
+    assert request
+    answer = await asked(ctx.session, request.protocol_version, ctx.input_responses, ctx.request_state)
+    return ToolResult(content=answer.content) if isinstance(answer, CallToolResult) else answer
+
+
+def another() -> str:
+    return "there"
+
+
+@server.tool
+async def changes(ctx: Context) -> str:
+    server.add_tool(Tool.from_function(another))
+    await ctx.send_notification(ToolListChangedNotification())
+    return "changed"
 
 
 @server.resource("demo://big")

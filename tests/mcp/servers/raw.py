@@ -40,6 +40,11 @@ def call(id: object, name: str, arguments: dict[str, object]) -> None:
         for number in range(size):
             say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"n": number}})
         answer(id, {"content": []})
+    elif name == "drip":
+        for number in range(size):
+            time.sleep(0.2)
+            say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"n": number}})
+        answer(id, {"content": []})
     elif name == "half":
         write(b'{"jsonrpc":"2.0","id":1,"resu')
         os._exit(0)
@@ -59,6 +64,7 @@ def main() -> None:
         time.sleep(600)
     if mode == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    heard = []
     for line in sys.stdin.buffer:
         try:
             message = json.loads(line)
@@ -67,6 +73,7 @@ def main() -> None:
             continue
         for one in message if isinstance(message, list) else [message]:
             method, id = one.get("method"), one.get("id")
+            heard.append(method)
             if method == "initialize":
                 about = {
                     "protocolVersion": "2025-06-18",
@@ -76,6 +83,8 @@ def main() -> None:
                 answer(id, about)
             elif method == "tools/call":
                 call(id, one["params"]["name"], one["params"].get("arguments") or {})
+            elif method == "heard":
+                answer(id, {"heard": heard})
             elif method == "echo":
                 say({"jsonrpc": "2.0", "id": id, "result": {"got": line.decode()}})
             elif id is not None:
