@@ -134,8 +134,11 @@ class Running:
         stop_at = self._started + timeout_seconds if timeout_seconds else None
         timed_out = False
         chunks = 0
+        unread = PIPE_BYTES * len(self.pipes)
+        """What the command may have left in its pipes when it ended: its own output, however late it is read."""
         while True:
-            if self._ended is not None and (not self.pipes or time.monotonic() - self._ended_at >= LINGER_SECONDS):
+            heard = 0
+            if self._ended is not None and not self.pipes:
                 break
             for descriptor, events in poll.poll(self._patience_ms(stop_at, ticking=tick is not None)):
                 if descriptor == self._wake:
@@ -146,6 +149,7 @@ class Running:
                 elif descriptor in self.pipes:
                     data = _read(descriptor)
                     if data:
+                        heard += len(data)
                         take(self.pipes[descriptor], data)
                         chunks += 1
                         if chunks == _CHUNKS_BEFORE_LARGE_PIPE:
@@ -159,6 +163,10 @@ class Running:
                         poll.unregister(pipe)
                         self._close_pipe(pipe)
             now = time.monotonic()
+            if self._ended is not None:
+                unread -= heard
+                if now - self._ended_at >= LINGER_SECONDS and (not heard or unread < 0):
+                    break
             if self._watcher is None and self._ended is None and now - self._started >= WATCH_AFTER_SECONDS:
                 self._watch()
             if stop_at is not None and now >= stop_at and self._ended is None:
