@@ -266,6 +266,26 @@ def test_a_raising_strategy_a_raising_listener_and_a_raising_store_break_nothing
     assert_fits(bounded.text, Policy())
 
 
+@pytest.mark.parametrize("calls", [1, 2, 3, 7])
+@pytest.mark.parametrize("text", ["line\n" * 9_999, "é"])
+def test_a_counter_that_stops_counting_breaks_nothing(calls: int, text: str) -> None:
+    left = itertools.count(calls, -1)
+
+    def counter(text: str) -> int:
+        if next(left) <= 0:
+            raise ConnectionError("the counting service is gone")
+        return len(text) // 3
+
+    seen = []
+    policy = Policy(budget=Budget(max_tokens=1_000), counter=counter)
+    bounded = Bounder(policy, MemoryStore(), on_event=seen.append).bound(text)
+    assert bounded.truncated == (len(text) > 1)
+    assert_fits(bounded.text, Policy(budget=policy.budget))
+    if bounded.truncated:
+        assert [event.kind for event in seen] == ["error", "truncated"]
+        assert seen[0].reason == "ConnectionError: the counting service is gone"
+
+
 def test_events_tell_what_happened() -> None:
     seen = []
     bounder = Bounder(Policy(), MemoryStore(), on_event=seen.append)
