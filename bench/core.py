@@ -62,13 +62,18 @@ def whole() -> None:
 
 
 STREAM = """
-import os, resource, sys
+import os, sys
 from overspill import Bounder, LocalStore, Policy
 from overspill.core.strategies import Ends
 def peak():
     # VmHWM: unlike ru_maxrss it starts anew with the program, not with what forked it
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+try:
+    import fcntl
+    fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 1 << 20)  # as `overspill run` does for a command that prints much
+except (ImportError, AttributeError, OSError):
+    pass
 bare = peak()
 with Bounder(Policy(strategy=Ends()), LocalStore(sys.argv[1], max_total_bytes="100 GB")).capture() as capturing:
     while chunk := os.read(0, 1 << 18):
