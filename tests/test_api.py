@@ -21,6 +21,7 @@ from overspill import Bounder, Budget, Call, MemoryStore, Policy
 from overspill.bounder import Capturing
 from overspill.core.ports import Spill, Stored
 from overspill.core.redact import BUILT_IN
+from overspill.core.strategies import Ends
 
 LINES = "".join(f"line {number}\n" for number in range(20_000))
 
@@ -56,7 +57,7 @@ def test_every_name_is_there() -> None:
 
 @pytest.fixture
 def bounder() -> Bounder:
-    return Bounder(Policy(budget=Budget(max_bytes=1_000)), MemoryStore())
+    return Bounder(Policy(budget=Budget(max_bytes=1_000), strategy=Ends()), MemoryStore())
 
 
 def test_a_stream_of_str_or_bytes(bounder: Bounder) -> None:
@@ -267,6 +268,7 @@ class TestDecorator:
                 return LINES
 
         bounded = bounder.bound(LINES).text
+        assert bounded.startswith("[overspill ovs_")
         for tool in (plain, pieces, Tool(), functools.partial(plain), lambda: plain(), lambda: pieces()):
             assert asyncio.run(bounder.tool(tool)()) == bounded
         assert asyncio.run(Tool().method()) == bounded
