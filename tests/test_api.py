@@ -137,7 +137,7 @@ class TestAsync:
         if loop == "trio":
 
             async def under_trio() -> None:
-                with trio.move_on_after(0.1):
+                with trio.move_on_after(0.3):
                     await stream(capturing)
 
             trio.run(under_trio)
@@ -145,7 +145,7 @@ class TestAsync:
 
             async def under_asyncio() -> None:
                 with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(stream(capturing), 0.1)
+                    await asyncio.wait_for(stream(capturing), 0.3)
 
             asyncio.run(under_asyncio())
         assert not store.overlapped
@@ -167,7 +167,7 @@ class SlowStore(MemoryStore):
         class Slow:
             def write(self, data: bytes) -> None:
                 store.overlapped |= not busy.acquire(blocking=False)
-                time.sleep(0.03)
+                time.sleep(0.2)
                 spill.write(data)
                 busy.release()
 

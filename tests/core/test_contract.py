@@ -208,6 +208,16 @@ def test_what_stands_beside_a_bounded_text_is_not_lost(strategy: str, around: st
     assert b"only here" in kept.read(0, kept.size)
 
 
+def test_two_results_in_one_text_keep_both_their_handles() -> None:
+    store = MemoryStore()
+    bounder = Bounder(Policy(strategy=Ends()), store)
+    one, other = bounder.bound("the same line\n" * 9_000), bounder.bound("the same line\n" * 9_500)
+    bounded = Bounder(Policy(budget=Budget(max_bytes=3_000)), store).bound(one.text + other.text)
+    assert bounded.handle is not None
+    assert other.handle is not None
+    assert other.handle.encode() in store.open(bounded.handle).read(0, 1 << 20)
+
+
 def test_a_notice_of_an_output_kept_elsewhere_is_a_text_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
     wide = Bounder(Policy(), MemoryStore()).bound(LOG)
     store = MemoryStore()
