@@ -21,6 +21,7 @@ from overspill import Bounder, Budget, Call, MemoryStore, Policy
 from overspill.bounder import Capturing
 from overspill.core.ports import Spill, Stored
 from overspill.core.redact import BUILT_IN
+from overspill.core.strategies import Ends
 
 LINES = "".join(f"line {number}\n" for number in range(20_000))
 
@@ -56,7 +57,7 @@ def test_every_name_is_there() -> None:
 
 @pytest.fixture
 def bounder() -> Bounder:
-    return Bounder(Policy(budget=Budget(max_bytes=1_000)), MemoryStore())
+    return Bounder(Policy(budget=Budget(max_bytes=1_000), strategy=Ends()), MemoryStore())
 
 
 def test_a_stream_of_str_or_bytes(bounder: Bounder) -> None:
@@ -136,7 +137,7 @@ class TestAsync:
         if loop == "trio":
 
             async def under_trio() -> None:
-                with trio.move_on_after(0.1):
+                with trio.move_on_after(0.3):
                     await stream(capturing)
 
             trio.run(under_trio)
@@ -144,7 +145,7 @@ class TestAsync:
 
             async def under_asyncio() -> None:
                 with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(stream(capturing), 0.1)
+                    await asyncio.wait_for(stream(capturing), 0.3)
 
             asyncio.run(under_asyncio())
         assert not store.overlapped
@@ -166,7 +167,7 @@ class SlowStore(MemoryStore):
         class Slow:
             def write(self, data: bytes) -> None:
                 store.overlapped |= not busy.acquire(blocking=False)
-                time.sleep(0.03)
+                time.sleep(0.2)
                 spill.write(data)
                 busy.release()
 
@@ -267,6 +268,7 @@ class TestDecorator:
                 return LINES
 
         bounded = bounder.bound(LINES).text
+        assert bounded.startswith("[overspill ovs_")
         for tool in (plain, pieces, Tool(), functools.partial(plain), lambda: plain(), lambda: pieces()):
             assert asyncio.run(bounder.tool(tool)()) == bounded
         assert asyncio.run(Tool().method()) == bounded

@@ -70,3 +70,19 @@ def test_a_small_output_loads_nothing_heavy() -> None:
 def test_the_source_says_what_each_file_is() -> None:
     for path in SOURCE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
+"""Modules that Windows lacks."""
+FOR_POSIX = {"terminal.py"}
+"""Files that only a POSIX command line imports, when it needs them."""
+
+
+def test_no_file_needs_posix_when_it_is_imported() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).as_posix() in FOR_POSIX:
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert not imported(node) & POSIX_ONLY, path
+                assert "overspill.terminal" not in ast.unparse(node), path

@@ -39,9 +39,11 @@ def bound(
     ``store`` is a store, a path or a URL; by default the project's own directory.
     """
     policy = _policy(max_tokens, max_bytes, max_lines, max_chars, strategy)
-    call = Call(tool=tool, command=command, exit_status=exit_status, question=question)
     untouched = Bounder(policy).untouched(output)  # before a store is even opened
-    return Bounder(policy, _store(store)).bound(output, call) if untouched is None else untouched
+    if untouched is not None:
+        return untouched
+    call = Call(tool=tool, command=command, exit_status=exit_status, question=question)
+    return Bounder(policy, _store(store)).bound(output, call)
 
 
 def preset(

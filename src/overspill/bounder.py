@@ -146,9 +146,12 @@ class Bounder:
             self._report_fault(cut.fault, call)
         try:
             bounded = render(cut, kept, self.policy)
-        except Exception as fault:  # a selection or an access value of the user's
-            self._report_fault(fault, call)
+        except Exception as raised:  # by a selection or an access value of the user's
+            self._report_fault(raised, call)
             bounded = render(replace(cut, selection=cut.edges), kept, replace(self.policy, access=FilePath()))
+        if fault := self.policy.measure.fault:
+            self.policy.measure.fault = None
+            self._report_fault(fault, call)
         self._report("truncated", bounded, call, seconds=self._clock() - started)
         return bounded
 

@@ -124,8 +124,11 @@ class Running:
             poll.register(self.keys, select.POLLIN)
         stop_at = self._started + timeout_seconds if timeout_seconds else None
         timed_out = False
+        unread = PIPE_BYTES * len(pipes.streams)
+        """What the command may have left in its pipes when it ended: its own output, however late it is read."""
         while True:
-            if self._ended is not None and (not pipes.streams or time.monotonic() - self._ended_at >= LINGER_SECONDS):
+            heard_before = pipes.heard_bytes
+            if self._ended is not None and not pipes.streams:
                 break
             for descriptor, _ in poll.poll(self._patience_ms(stop_at, ticking=tick is not None)):
                 if descriptor == self._wake:
@@ -136,6 +139,11 @@ class Running:
                 else:
                     pipes.heed(descriptor, take)
             now = time.monotonic()
+            if self._ended is not None:
+                heard = pipes.heard_bytes - heard_before
+                unread -= heard
+                if now - self._ended_at >= LINGER_SECONDS and (not heard or unread < 0):
+                    break
             if self._watcher is None and self._ended is None and now - self._started >= WATCH_AFTER_SECONDS:
                 self._watch()
             if stop_at is not None and now >= stop_at and self._ended is None:

@@ -27,6 +27,7 @@ class Pipes:
         self.streams: dict[int, int] = {}
         """The stream (1 or 2) that each descriptor carries."""
         self.poll = select.poll()
+        self.heard_bytes = 0
         self._readers: set[int] = set()
         self._chunks = 0
         for pipe, stream in (streams or {}).items():
@@ -54,6 +55,7 @@ class Pipes:
             if not data:
                 self._close(descriptor)
                 return
+            self.heard_bytes += len(data)
             take(self.streams[descriptor], data)
             self._chunks += 1
             if self._chunks == _CHUNKS_BEFORE_LARGE_PIPE:

@@ -208,6 +208,16 @@ def test_what_stands_beside_a_bounded_text_is_not_lost(strategy: str, around: st
     assert b"only here" in kept.read(0, kept.size)
 
 
+def test_two_results_in_one_text_keep_both_their_handles() -> None:
+    store = MemoryStore()
+    bounder = Bounder(Policy(strategy=Ends()), store)
+    one, other = bounder.bound("the same line\n" * 9_000), bounder.bound("the same line\n" * 9_500)
+    bounded = Bounder(Policy(budget=Budget(max_bytes=3_000)), store).bound(one.text + other.text)
+    assert bounded.handle is not None
+    assert other.handle is not None
+    assert other.handle.encode() in store.open(bounded.handle).read(0, 1 << 20)
+
+
 def test_a_notice_of_an_output_kept_elsewhere_is_a_text_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
     wide = Bounder(Policy(), MemoryStore()).bound(LOG)
     store = MemoryStore()
@@ -264,6 +274,26 @@ def test_a_raising_strategy_a_raising_listener_and_a_raising_store_break_nothing
     assert bounded.handle is None
     assert "could NOT be saved (no disk)" in bounded.text
     assert_fits(bounded.text, Policy())
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 7])
+@pytest.mark.parametrize("text", ["line\n" * 9_999, "é"])
+def test_a_counter_that_stops_counting_breaks_nothing(calls: int, text: str) -> None:
+    left = itertools.count(calls, -1)
+
+    def counter(text: str) -> int:
+        if next(left) <= 0:
+            raise ConnectionError("the counting service is gone")
+        return len(text) // 3
+
+    seen = []
+    policy = Policy(budget=Budget(max_tokens=1_000), counter=counter)
+    bounded = Bounder(policy, MemoryStore(), on_event=seen.append).bound(text)
+    assert bounded.truncated == (len(text) > 1)
+    assert_fits(bounded.text, Policy(budget=policy.budget))
+    if bounded.truncated:
+        assert [event.kind for event in seen] == ["error", "truncated"]
+        assert seen[0].reason == "ConnectionError: the counting service is gone"
 
 
 def test_events_tell_what_happened() -> None:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from overspill import Budget, Policy, PolicyError
+from overspill.core.ports import TokenCounter
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,17 @@ def test_a_wrong_value_is_refused_by_name(wrong: dict[str, object]) -> None:
     with pytest.raises(PolicyError) as refused:
         Policy(**wrong)  # type: ignore[arg-type]
     assert refused.value.setting == name
+
+
+@pytest.mark.parametrize(
+    ("counter", "accepted"),
+    [
+        (lambda text: 1 / 0, "it raised ZeroDivisionError: division by zero"),
+        (lambda text: None, "it raised TypeError"),
+        (lambda text: -1, "never counts less than 0"),
+    ],
+)
+def test_a_counter_that_cannot_count_is_refused(counter: TokenCounter, accepted: str) -> None:
+    with pytest.raises(PolicyError, match=accepted) as refused:
+        Policy(counter=counter)
+    assert refused.value.setting == "counter"

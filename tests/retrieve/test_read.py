@@ -119,7 +119,7 @@ def test_the_last_line_of_the_answer_is_the_call_that_goes_on() -> None:
     assert more == f"[more: overspill read {handle} --lines {number + 1}-4000]"
     assert read(store, handle, lines=answer.rest).text.splitlines()[1].startswith(f"{number + 1}:")
     tools = read(store, handle, lines="800-4000", policy=Policy(access=Tools()))
-    assert f'overspill_read {{"handle": "{handle}", "lines": "' in tools.next
+    assert f'overspill_read {{"handle":"{handle}","lines":"' in tools.next
 
 
 def test_thirty_megabytes_in_one_line() -> None:

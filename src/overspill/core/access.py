@@ -103,20 +103,17 @@ class Tools:
     def read(self, rest: Rest) -> str:
         if rest.column:
             first = rest.column + 1
-            return (
-                f'{self.read_tool} {{"handle": "{rest.handle}", "line": {rest.first_line}, '
-                f'"bytes": "{first}-{first + 3999}"}}'
-            )
-        return f'{self.read_tool} {{"handle": "{rest.handle}", "lines": "{rest.first_line}-{rest.last_line}"}}'
+            return self.call("read", rest.handle, {"line": rest.first_line, "bytes": f"{first}-{first + 3999}"})
+        return self.call("read", rest.handle, {"lines": f"{rest.first_line}-{rest.last_line}"})
 
     def grep(self, rest: Rest) -> str:
-        return f'{self.grep_tool} {{"handle": "{rest.handle}", "pattern": "PATTERN"}}'
+        return self.call("grep", rest.handle, {"pattern": "PATTERN"})
 
     def call(self, verb: str, handle: str, options: Mapping[str, object]) -> str:
         import json
 
         named = {"handle": handle, **options} if handle else dict(options)
-        return f"{getattr(self, verb + '_tool')} {json.dumps(named, ensure_ascii=False)}"
+        return f"{getattr(self, verb + '_tool')} {json.dumps(named, ensure_ascii=False, separators=(',', ':'))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,4 +142,4 @@ class SubAgent:
         )
 
     def grep(self, rest: Rest) -> str:
-        return f"{self.tool}: search {rest.path or rest.handle} for PATTERN"
+        return "search it for PATTERN"

@@ -58,15 +58,22 @@ def _json_escaped(text: str) -> str:
 class Measure:
     """Sizes of texts by one counter and one carrier."""
 
-    __slots__ = ("_carried", "_count")
+    __slots__ = ("_carried", "_count", "fault")
 
     def __init__(self, counter: TokenCounter, carrier: Carrier = "text") -> None:
         self._count = counter
+        self.fault: Exception | None = None
+        """What a counter of the caller's raised last; the estimate stood in for it."""
         self._carried = _json_escaped if carrier == "json" else _unescaped
 
     def tokens(self, text: str) -> int:
         """By the counter, but never fewer than the ceiling of bytes per token allows."""
-        return max(self._count(text), -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING))
+        least = -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING)
+        try:
+            return max(self._count(text), least)
+        except Exception as fault:
+            self.fault = fault
+            return max(estimate_tokens(text), least)
 
     def size(self, text: str, budget: Budget) -> Size:
         """Of a text as carried; units that the budget does not bound are 0, since counting costs."""

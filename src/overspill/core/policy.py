@@ -53,6 +53,8 @@ class Policy:
             raise PolicyError("access", self.access, "Shell(), Tools(), FilePath(), SubAgent() or an object like them")
         if not callable(self.counter):
             raise PolicyError("counter", self.counter, "a callable from text to a number of tokens")
+        if self.counter is not estimate_tokens:
+            _try(self.counter)
         if self.redact:
             Redactor(self.redact)  # a pattern that is none is refused here
         if self.layout is not None and not isinstance(self.layout, Layout):
@@ -93,6 +95,16 @@ class Policy:
         """A fresh selector: the layout's, where it knows the strategy, else the strategy's own."""
         laid_out = self.layout.selector(self.budget, self.strategy) if self.layout else None
         return laid_out or self.strategy.selector(self.budget, call)
+
+
+def _try(counter: TokenCounter) -> None:
+    try:
+        known = counter("a text") >= 0
+    except Exception as fault:
+        accepted = f"a callable from text to a number of tokens; it raised {type(fault).__name__}: {fault}"
+        raise PolicyError("counter", counter, accepted) from fault
+    if not known:
+        raise PolicyError("counter", counter, "a callable that never counts less than 0")
 
 
 @lru_cache(maxsize=32)

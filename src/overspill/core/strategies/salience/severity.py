@@ -77,14 +77,14 @@ _PHRASE_LEVELS = {
 }
 
 _NEGATED = re.compile(
-    rb"(?i)(?:\b(?:0|no|not?|without|zero|any|non|ignore|if|on|handle|expected)[ \t\"'-]{1,2}|[A-Za-z0-9]-)$"
+    rb"(?i)(?:\b(?:0|no|not?|without|zero|any|non|ignore|if|on|handle|expected)[ \t\"'-]{1,2}|[A-Za-z0-9]-)\Z"
 )
 _NOTHING = re.compile(
     rb"(?i)^[\"']?s?[ \t]{0,2}(?:[=:][ \t]{0,2}[\"']?(?:0\b(?!x|[.]\d*[1-9])|none|null|false|"
     rb"no(?=[ \t]{0,2}(?:$|[,;)\]}\r\n]))|\"\"|''|\[\]|\{\})|-?free|_[a-z]|\.[a-z]{1,4}\b|/|\()"
 )
-_COUNTED = re.compile(rb"(?:^|[\s(,])[1-9][0-9,]* $")
-_PATHS = re.compile(rb"[/_.\w-]$")
+_COUNTED = re.compile(rb"(?:^|[\s(,])[1-9][0-9,]* \Z")
+_PATHS = re.compile(rb"[/_.\w-]\Z")
 
 
 _GOOD = (
