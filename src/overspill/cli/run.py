@@ -95,7 +95,7 @@ class Output:
         """What went wrong with writing; one stream's reader may be gone while the other's waits."""
         self._live = live
         self._held = chosen.held()
-        self._shown = b""
+        self._shown: list[bytes] = []
         self._bounder: Bounder | None = None
         self._capturing: Capturing | None = None
         self._streams: TwoStreams | None = None
@@ -155,7 +155,7 @@ class Output:
 
     def again(self) -> Output:
         """The same for what comes after it, within what it left of the budget."""
-        return Output(self.chosen.after(self._shown), merged=self.merged, live=self._live)
+        return Output(self.chosen.after(b"".join(self._shown)), merged=self.merged, live=self._live)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class Output:
 
     def _write(self, stream: int, data: bytes) -> None:
         if not self.chosen.skip:
-            self._shown += data
+            self._shown.append(data)
         try:
             write_all(stream, data)
         except OSError as fault:
