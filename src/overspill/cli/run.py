@@ -137,7 +137,7 @@ class Output:
         if self.chosen.as_json:
             from overspill.cli.as_json import result
 
-            self._write(1, result(bounded, **_facts(ending)))
+            self._write(1, result(bounded, **_facts(ending), **self._by_stream(texts)))
             return
         if said:
             main = min(texts)
@@ -239,7 +239,11 @@ class Output:
         if self.chosen.as_json:
             from overspill.cli.as_json import untouched
 
-            self._write(1, untouched(b"".join(data for _, data in chunks), **_facts(ending)))
+            texts = {
+                one: b"".join(data for of, data in chunks if of == one).decode("utf-8", "replace") for one in (1, 2)
+            }
+            whole = b"".join(data for _, data in chunks)
+            self._write(1, untouched(whole, **_facts(ending), **self._by_stream(texts)))
             return
         for stream, data in chunks:
             self._write(stream, data)
@@ -251,6 +255,10 @@ class Output:
             write_all(2, data)
         except OSError:  # nobody looks on any more
             self._live = False
+
+    def _by_stream(self, texts: dict[int, str]) -> dict[str, str]:
+        """For programs: what each stream shows, where there are two."""
+        return {} if self.merged else {"stdout": texts.get(1, ""), "stderr": texts.get(2, "")}
 
     def _write(self, stream: int, data: bytes) -> None:
         if not self.chosen.skip:
