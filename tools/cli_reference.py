@@ -6,12 +6,14 @@ A test compares both with what this writes.
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 
-from overspill.cli import DELEGATED
+from overspill.cli import DELEGATED, delegated
 from overspill.cli.app import COMMANDS, command_of, group
 from overspill.config.settings import ACCEPTED, SETTINGS
 
@@ -36,8 +38,11 @@ def reference() -> str:
         if isinstance(command, click.Group):
             for inner_name, inner in command.commands.items():
                 sections.append(_section(inner, click.Context(inner, info_name=f"overspill {name} {inner_name}")))
-    for name, (_, _, sentence) in DELEGATED.items():
-        sections.append(f"## overspill {name}\n\n{sentence} `overspill {name} --help` lists its options.\n")
+    for name in DELEGATED:
+        said = io.StringIO()
+        with redirect_stdout(said):
+            delegated(name)(["--help"])
+        sections.append(f"## overspill {name}\n\n```text\n{said.getvalue().rstrip()}\n```\n")
     return "\n".join(sections)
 
 

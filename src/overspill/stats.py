@@ -1,8 +1,8 @@
 """What bounding saved: one short line for every cut and every read-back, and the sums over them.
 
 Noted beside the local store's index, by appending: a cut costs one small write, an output that passed
-untouched costs none.  Tokens of a whole output are estimated from what was shown of it.  The sums are a
-pure function of the notes.
+untouched costs none.  Tokens of a whole output, and of a plain cut of it, are estimated by the rates of what
+was shown of it.  The sums are a pure function of the notes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overspill.core.model import Bounded, Call
     from overspill.core.ports import Store
 
-PLAIN_CUT_BYTES = 30_000
+PLAIN_CUT_CHARS = 30_000
 """What a host without overspill would have sent: a plain cut of so many characters."""
 FOLLOWED_SECONDS = 1_800
 """A read-back this soon after a cut belongs to it."""
@@ -162,6 +162,7 @@ def note_cut(store: Store, bounded: Bounded, call: Call) -> None:
     excerpt = "".join(part.text for part in bounded.parts if part.span is not None)
     shown_bytes = len(excerpt.encode("utf-8", "replace"))
     rate = estimate_tokens(excerpt) / shown_bytes if shown_bytes else 0.25
+    plain_bytes = PLAIN_CUT_CHARS * (shown_bytes / len(excerpt) if excerpt else 1)
     _append(
         store,
         kind="cut",
@@ -169,7 +170,7 @@ def note_cut(store: Store, bounded: Bounded, call: Call) -> None:
         tool=call.tool,
         command=call.command[:_COMMAND_CHARS],
         raw=round(bounded.total_bytes * rate),
-        plain=round(min(bounded.total_bytes, PLAIN_CUT_BYTES) * rate),
+        plain=round(min(bounded.total_bytes, plain_bytes) * rate),
         shown=estimate_tokens(bounded.text),
     )
 

@@ -25,17 +25,33 @@ def in_foreground() -> bool:
 
 def descendants(pid: int) -> list[int]:
     """What a process started, and what those started, as far as can be known."""
+    parents = _parents()
+    found = [pid]
+    for parent in found:
+        found += [child for child, of in parents.items() if of == parent]
+    return found[1:]
+
+
+def _parents() -> dict[int, int]:
+    """Every process's parent: from /proc, since small containers have no `ps`, else from that."""
+    parents = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    # The name in parentheses may hold anything: what comes after the last one counts.
+                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue  # it has just ended
+    if parents:
+        return parents
     from subprocess import run
 
     try:
         listed = run(("ps", "-A", "-o", "pid=", "-o", "ppid="), capture_output=True, check=False).stdout
     except OSError:
-        return []
-    parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.splitlines())}
-    found = [pid]
-    for parent in found:
-        found += [child for child, of in parents.items() if of == parent]
-    return found[1:]
+        return {}
+    return {int(child): int(parent) for child, parent in (line.split() for line in listed.splitlines())}
 
 
 def same_file(one: int, other: int) -> bool:

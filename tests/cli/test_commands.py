@@ -175,6 +175,12 @@ def test_stats_sums_what_was_cut_and_read_back() -> None:
     assert "seq" in text("stats", "--by", "command")
 
 
+def test_a_plain_cut_is_one_of_characters() -> None:
+    kept("漢字\n".encode() * 30_000, "--tool", "cjk")
+    (row,) = json.loads(text("stats", "--json"))["rows"]
+    assert row["plain"] == pytest.approx(row["raw"] * 30_000 / (3 * 30_000), rel=0.05)
+
+
 def test_a_read_back_belongs_to_the_latest_cut_before_it() -> None:
     def cut(time: float, handle: str, command: str = "make") -> Cut:
         return Cut(time=time, handle=handle, tool="shell", command=command, raw=1000, plain=500, shown=100)
@@ -269,7 +275,22 @@ WRONG = [
     (("doctor", "--fix"), 2),
     (("stats", "--by", "weather"), 2),
     (("config", "check", "none.toml"), 2),
+    (("config",), 2),
     (("config", "nonsense"), 2),
+    (("config", "show", "--max-lines", "0"), 2),
+    (("config", "init", "--force"), 2),
+    (("unpin", "ovs_zzzzzzzz"), 1),
+    (("pin",), 2),
+    (("stats", "--store", "a-file"), 1),
+    (("ps", "--store", "a-file"), 1),
+    (("ls", "--store", "a-file"), 1),
+    (("gc", "--store", "a-file"), 1),
+    (("stats", "--store", "memory://"), 1),
+    (("run", "--shell", "/no/such/shell", "-c", "true"), 127),
+    (("run", "--", "no-such-command-here"), 127),
+    (("mcp",), 2),
+    (("mcp", "--nonsense"), 2),
+    (("serve", "--nonsense"), 2),
     (("completion", "tcsh"), 2),
     (("ps", "x"), 2),
 ]
@@ -279,6 +300,7 @@ WRONG = [
     ("words", "status"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
 def test_a_mistake_is_one_sentence_with_the_next_step(words: tuple[str, ...], status: int) -> None:
+    Path("a-file").touch()
     handle = kept() if "HANDLE" in words else ""
     done = overspill(*(handle if word == "HANDLE" else word for word in words))
     said = done.stderr.decode()
@@ -288,6 +310,18 @@ def test_a_mistake_is_one_sentence_with_the_next_step(words: tuple[str, ...], st
     assert said.startswith("overspill: ")
     assert "Traceback" not in said
     assert len(said) < 500
+    assert any(step in said for step in NEXT_STEPS), said
+
+
+NEXT_STEPS = (
+    *("`", " is not accepted: ", " is not understood: ", "at least ", "search literally", "say which server: "),
+    *("is not a directory", "no such file", "is it installed", "a local one"),
+)
+"""A call, what would be accepted, or the very thing to look at."""
+
+
+def test_every_command_is_used_wrongly_here() -> None:
+    assert {words[0] for words, _ in WRONG} >= {*COMMANDS, *DELEGATED}
 
 
 def test_debug_shows_where_an_error_arose() -> None:

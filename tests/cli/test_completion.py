@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import overspill
-from cli.test_run import handle_in
 from cli.shells import Typing
+from cli.test_run import handle_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shells")
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

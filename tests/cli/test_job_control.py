@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.shells import Typing
+from cli.test_run import alive, wait_for
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="POSIX terminals"), pytest.mark.needs("bash")]
 RUN = "overspill run --live"
@@ -55,6 +57,16 @@ def test_ctrl_c_ends_the_loop_as_well(shell: Typing, options: str) -> None:
     assert "R2" not in shell.until("READY> ")
     shell.keys("echo status $?\r")
     shell.until("status 130")
+
+
+def test_a_time_out_at_a_terminal_reaches_what_the_command_started(shell: Typing, tmp_path: Path) -> None:
+    """There it shares the terminal's group, so its children have to be found; also where there is no `ps`."""
+    mark = tmp_path / "pid"
+    inner = f'sh -c "echo \\$\\$ > {mark}; exec sleep 60" & sleep 60'
+    shell.keys(f"PATH=/none {shutil.which('overspill', path=str(Path(sys.executable).parent))} run --timeout 1 "
+               f"--shell /bin/sh -c 'PATH=/bin:/usr/bin; {inner}'\r")  # fmt: skip
+    shell.until("as --timeout asked")
+    wait_for(lambda: not alive(int(mark.read_text())), "the child is gone")
 
 
 def test_a_program_that_takes_ctrl_c_for_itself_goes_on(shell: Typing) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
+from overspill.cli import DELEGATED
 from overspill.cli.app import COMMANDS, command_of
 from overspill.config.settings import SETTINGS
 
@@ -26,16 +29,39 @@ def test_the_reference_is_up_to_date() -> None:
     assert done.returncode == 0, "run `python tools/cli_reference.py`"
 
 
-def test_every_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+def every_command() -> Iterator[tuple[str, click.Command]]:
     for name in COMMANDS:
         command = command_of(name)
         assert command is not None
-        inner = command.commands.values() if isinstance(command, click.Group) else ()
-        for one in (command, *inner):
-            for parameter in one.params:
-                for flag in parameter.opts:
-                    assert parameter.param_type_name == "argument" or flag in page, f"{name} {flag}"
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", one) for inner, one in command.commands.items())
+
+
+def test_every_command_and_option_is_documented() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")}
+    for name, command in every_command():
+        section = sections[f"overspill {name}"]
+        assert "Example" in section, name
+        assert command.help
+        assert command.short_help
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{name} {parameter.opts}"
+                assert all(f"{flag}" in section.replace(",", " ").split() for flag in parameter.opts), parameter.opts
+    assert all(f"overspill {name}" in sections for name in DELEGATED)
+
+
+@pytest.mark.parametrize("name", DELEGATED)
+def test_the_options_of_a_command_that_reads_its_own_words_are_documented(name: str) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "overspill", name, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    flags = set(re.findall(r"^  (--[a-z-]+)", said, re.MULTILINE))
+    assert flags
+    assert {flag for flag in flags if flag not in page} == set()
 
 
 def test_every_setting_is_documented() -> None:

@@ -81,6 +81,18 @@ def test_json_is_one_object_with_gaps_and_handle() -> None:
     assert (small["text"], small["truncated"], small["handle"]) == ("hi\n", False, None)
 
 
+@pytest.mark.parametrize("lines", [3, 4_000])
+def test_json_says_what_came_on_which_stream(lines: int) -> None:
+    script = f"for i in $(seq {lines}); do echo out $i; echo err $i >&2; done"
+    facts = json.loads(overspill("run", "--json", *shell(script)[1:]).stdout)
+    assert "out 1\n" in facts["stdout"]
+    assert f"err {lines}\n" in facts["stderr"]
+    assert "err" not in re.sub(r"\[.*?\]", "", facts["stdout"])
+    assert "out" not in re.sub(r"\[.*?\]", "", facts["stderr"])
+    together = overspill("run", "--json", "--", "echo", "hi", stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    assert "stdout" not in json.loads(together)
+
+
 def test_what_failed_is_found_by_its_question() -> None:
     script = "seq 9000; echo 'the teapot is on fire'; seq 9000"
     done = overspill("run", "--for", "what about the teapot", "--shell", "/bin/sh", "-c", script)

@@ -101,6 +101,50 @@ def test_a_group_killed_outright_takes_a_command_with_a_time_out_along(tmp_path:
     wait_for(lambda: not alive(pid), "the command's child is gone too")
 
 
+# -- surroundings ------------------------------------------------------------------------------------------------
+
+SURROUNDINGS = {
+    "no environment": "env -i {}",
+    "a home that is none": "HOME=/nonexistent {}",
+    "a deleted directory": "mkdir gone; cd gone; rmdir ../gone; {}",
+    "no locale": "LC_ALL=C LANG=C {}",
+    "warnings as errors": "PYTHONWARNINGS=error PYTHONDEVMODE=1 {}",
+    "few descriptors": "ulimit -n 16; {}",
+    "many descriptors": 'for one in 3 4 5 6 7 8 9; do eval "exec $one>/dev/null"; done; {}',
+    "nothing to read": "{} <&-",
+}
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS.values(), ids=SURROUNDINGS)
+def test_in_strange_surroundings_it_runs_and_keeps(surroundings: str) -> None:
+    script = surroundings.format(f"{' '.join(OVERSPILL)} run --store '{os.getcwd()}/kept' -- seq 20000")
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert overspill("show", "--raw", "--store", "kept", handle_in(done.stdout)).stdout == NUMBERS
+
+
+@pytest.mark.parametrize("surroundings", ["no environment", "a deleted directory"])
+def test_without_a_place_to_keep_it_says_so_or_finds_one(surroundings: str) -> None:
+    words = f"env -u OVERSPILL_DIR {' '.join(OVERSPILL)} run -- seq 20000"
+    done = subprocess.run(["/bin/sh", "-c", SURROUNDINGS[surroundings].format(words)], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"[overspill" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc")
+def test_every_descriptor_is_passed_on_and_none_of_ours() -> None:
+    code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))"
+    given = [os.open(os.devnull, os.O_RDONLY) for _ in range(200)]
+    without, through = (
+        subprocess.run([*words, PYTHON, "-c", code], pass_fds=given, capture_output=True, timeout=60).stdout
+        for words in ((), (*OVERSPILL, "run", "--"))
+    )
+    for descriptor in given:
+        os.close(descriptor)
+    assert through == without
+    assert without.count(b",") > 200
+
+
 # -- what is shown fits, and does not depend on the clock --------------------------------------------------------
 
 

@@ -245,6 +245,22 @@ def test_a_value_that_no_policy_takes_is_refused_with_its_origin(content: str, w
     assert raised.value.setting == words
 
 
+@pytest.mark.parametrize(
+    ("content", "env", "words"),
+    [
+        ('[store]\nretention_days = "soon"', {}, "store.retention_days (overspill.toml)"),
+        ('[store]\nplace = "ftp://x"', {}, "store.place (overspill.toml)"),
+        ("", {"OVERSPILL_DIR": "ftp://x"}, "store.place (OVERSPILL_DIR)"),
+        ("", {"TOOL_OUTPUT_RETENTION_DAYS": "x"}, "store.retention_days (TOOL_OUTPUT_RETENTION_DAYS)"),
+    ],
+)
+def test_a_value_that_no_store_takes_is_refused_with_its_origin(content: str, env: dict[str, str], words: str) -> None:
+    write("overspill.toml", content)
+    with pytest.raises(PolicyError) as raised:
+        load(str(Path.cwd()), env).settle().store(default="kept")
+    assert raised.value.setting == words
+
+
 def test_the_store_is_beside_the_file_that_names_it(tmp_path: Path) -> None:
     write(str(tmp_path / "work" / "overspill.toml"), '[store]\nplace = "kept"\nretention_days = "2 days"\n')
     below = tmp_path / "work" / "below"

@@ -58,7 +58,8 @@ stdout and stderr lead to the same place they are one output in the order in whi
 each goes to its own, under one budget and one handle. An output within the limit comes as it is.
 
 Of an output that was cut, the last line says the exit status and the time when that is not 0.
-Something that stays in the background is not waited for; what it prints later is bounded in its turn.
+Something that stays in the background is not waited for; what it prints later is bounded in its turn,
+and both within the one budget.
 After a second the command is listed by `overspill ps`, and `tail`, `read` and `grep` see what came so far.
 
 \b

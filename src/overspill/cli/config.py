@@ -40,7 +40,7 @@ TEMPLATE = """\
 """
 
 
-@click.group(short_help="Show, check or start a configuration.")
+@click.group(short_help="Show, check or start a configuration.", no_args_is_help=False)
 def config() -> None:
     """Show, check or start a configuration.
 

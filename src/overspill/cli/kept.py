@@ -67,6 +67,11 @@ def store(place: str | None = None) -> Store:
     return store_of(settlement(store=place))
 
 
+def look(found: Store) -> None:
+    """Nothing is there to show: because there is nothing, or because the store can't be used? That is raised."""
+    next(iter(found.outputs()), None)
+
+
 def store_for(handle: str, place: str | None) -> Store:
     """The store, or the output of a running command in the form of one."""
     found = store(place)

@@ -43,6 +43,7 @@ def ps(store: str | None, as_json: bool) -> int:  # noqa: FBT001
         write_all(1, json.dumps(rows, indent=1).encode() + b"\n")
         return 0
     if not found:
+        kept.look(kept.store(store))
         click.echo("Nothing is running here.")
         return 0
     now = time.time()

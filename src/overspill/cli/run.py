@@ -95,7 +95,7 @@ class Output:
         """What went wrong with writing; one stream's reader may be gone while the other's waits."""
         self._live = live
         self._held = chosen.held()
-        self._shown = b""
+        self._shown: list[bytes] = []
         self._bounder: Bounder | None = None
         self._capturing: Capturing | None = None
         self._streams: TwoStreams | None = None
@@ -137,7 +137,7 @@ class Output:
         if self.chosen.as_json:
             from overspill.cli.as_json import result
 
-            self._write(1, result(bounded, **_facts(ending)))
+            self._write(1, result(bounded, **_facts(ending), **self._by_stream(texts)))
             return
         if said:
             main = min(texts)
@@ -155,7 +155,7 @@ class Output:
 
     def again(self) -> Output:
         """The same for what comes after it, within what it left of the budget."""
-        return Output(self.chosen.after(self._shown), merged=self.merged, live=self._live)
+        return Output(self.chosen.after(b"".join(self._shown)), merged=self.merged, live=self._live)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -239,7 +239,11 @@ class Output:
         if self.chosen.as_json:
             from overspill.cli.as_json import untouched
 
-            self._write(1, untouched(b"".join(data for _, data in chunks), **_facts(ending)))
+            texts = {
+                one: b"".join(data for of, data in chunks if of == one).decode("utf-8", "replace") for one in (1, 2)
+            }
+            whole = b"".join(data for _, data in chunks)
+            self._write(1, untouched(whole, **_facts(ending), **self._by_stream(texts)))
             return
         for stream, data in chunks:
             self._write(stream, data)
@@ -252,9 +256,13 @@ class Output:
         except OSError:  # nobody looks on any more
             self._live = False
 
+    def _by_stream(self, texts: dict[int, str]) -> dict[str, str]:
+        """For programs: what each stream shows, where there are two."""
+        return {} if self.merged else {"stdout": texts.get(1, ""), "stderr": texts.get(2, "")}
+
     def _write(self, stream: int, data: bytes) -> None:
         if not self.chosen.skip:
-            self._shown += data
+            self._shown.append(data)
         try:
             write_all(stream, data)
         except OSError as fault:

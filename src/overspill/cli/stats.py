@@ -10,7 +10,8 @@ import click
 from overspill.cli import kept
 from overspill.cli.streams import write_all
 from overspill.cli.tables import Column, dim, table, width
-from overspill.stats import PLAIN_CUT_BYTES, Sums, notes, sums
+from overspill.errors import OverspillError
+from overspill.stats import PLAIN_CUT_CHARS, Sums, notes, sums
 
 _BAR_COLUMNS = 40
 
@@ -32,13 +33,18 @@ def stats(by: str, store: str | None, as_json: bool) -> int:  # noqa: FBT001
       overspill stats
       overspill stats --by command --json
     """
-    found = sums(notes(kept.store(store)), by=by)
+    place = kept.store(store)
+    if not hasattr(place, "internals"):
+        raise OverspillError("this store has no notes of what was cut; those beside a local one are what stats sums")
+    found = sums(notes(place), by=by)
+    if not found:
+        kept.look(place)
     if as_json:
         rows = [
             {**asdict(one), "saved": one.saved, "saved_over_plain": one.saved_over_plain, "too_tight": one.too_tight}
             for one in found
         ]
-        facts = {"by": by, "plain_cut_bytes": PLAIN_CUT_BYTES, "rows": rows, "total": _total(found)}
+        facts = {"by": by, "plain_cut_chars": PLAIN_CUT_CHARS, "rows": rows, "total": _total(found)}
         write_all(1, json.dumps(facts, indent=1).encode() + b"\n")
         return 0
     if not found:

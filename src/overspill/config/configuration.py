@@ -162,11 +162,7 @@ class Settlement:
                 when_failed=self.get("when_failed"),
             )
         except PolicyError as error:
-            found = self.settled.get(error.setting) or self.settled.get(error.setting.partition(".")[0])
-            if found is None or found.origin == "built-in":
-                raise
-            place = found.origin if found.origin.startswith("--") else f"{error.setting} ({found.origin})"
-            raise PolicyError(place, error.value, error.accepted) from None
+            raise self._with_origin(error, error.setting) from None
 
     def store(self, *, default: str, **own: Any) -> Store:
         """The store in force; ``default`` is where it lies when nobody said, ``own`` what is no setting (a clock)."""
@@ -177,11 +173,22 @@ class Settlement:
             for name, settled in self.settled.items()
             if name.startswith("store.") and name != "store.place" and settled.origin != "built-in"
         }
-        return open_store(self.place(default=default), **settings, **own)
+        try:
+            return open_store(self.place(default=default), **settings, **own)
+        except PolicyError as error:
+            raise self._with_origin(error, "store.place" if error.setting == "store" else error.setting) from None
 
     def place(self, *, default: str) -> str:
         """Where outputs are kept: a directory or a URL."""
         return os.path.expanduser(placed(self.get("store.place") or default, default=default))
+
+    def _with_origin(self, error: PolicyError, name: str) -> PolicyError:
+        """The same, and who said so: that is what has to be changed."""
+        found = self.settled.get(name) or self.settled.get(name.partition(".")[0])
+        if found is None or found.origin == "built-in":
+            return error
+        place = found.origin if found.origin.startswith("--") else f"{name} ({found.origin})"
+        return PolicyError(place, error.value, error.accepted)
 
 
 def _environment(env: Mapping[str, str]) -> list[Layer]:
