@@ -6,6 +6,7 @@ import csv
 import difflib
 import json
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from overspill.core.model import Budget, Call
 from overspill.retrieve import Answer, outline, read
 from overspill.retrieve.shapes import Shape, Stretch, shape_of
+from overspill.retrieve.shapes.json_shape import json_shape
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
@@ -120,7 +122,7 @@ def test_json_in_one_line_gives_places_that_can_be_read() -> None:
 
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-1000, 1000), st.text(max_size=8)),
+    st.one_of(st.none(), st.booleans(), st.integers(-1000, 1000), st.text('ab "\\{}[]:,\n', max_size=8)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4), st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4)
     ),
@@ -128,28 +130,41 @@ JSON = st.recursive(
 )
 
 
-def leaves(value: object) -> int:
+def stated(value: object, name: str, found: dict[str, list[object]]) -> None:
+    """Every value of a document by its path."""
+    found.setdefault(name or "$", []).append(value)
     if isinstance(value, dict):
-        return sum(map(leaves, value.values()))
-    if isinstance(value, list):
-        return sum(map(leaves, value))
-    return 1
+        for key, inner in value.items():
+            stated(inner, f"{name}.{key}", found)
+    elif isinstance(value, list):
+        for inner in value:
+            stated(inner, f"{name}[]", found)
 
 
 @given(st.lists(JSON, min_size=1, max_size=8), st.sampled_from([None, 1]))
-def test_every_value_of_a_document_is_counted(values: list[object], indent: int | None) -> None:
-    from overspill.core.model import Call
-    from overspill.retrieve.shapes import Stretch
-    from overspill.retrieve.shapes.json_shape import json_shape
-    from overspill.retrieve.source import Source
-
-    store, handle = keep(json.dumps(values, indent=indent).encode())
+def test_every_fact_of_a_document_can_be_recomputed(values: list[object], indent: int | None) -> None:
+    text = json.dumps(values, indent=indent)
+    store, handle = keep(text.encode())
     with Source(store, handle) as source:
         facts = json_shape(Stretch(source, 0, source.size, 1, Call())).facts
-    counted = sum(
-        sum(n for kind, n in path["types"].items() if kind not in ("object", "array")) for path in facts.values()
-    )
-    assert counted == leaves(values)
+    want: dict[str, list[object]] = {}
+    stated(values, "", want)
+    assert set(facts) == set(want)
+    kinds = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", type(None): "null"}
+    for name, there in want.items():
+        fact = facts[name]
+        assert fact["count"] == len(there)
+        assert fact["types"] == Counter(kinds[type(value)] for value in there)
+        numbers = [value for value in there if type(value) is int]
+        assert (fact["min"], fact["max"]) == ((min(numbers), max(numbers)) if numbers else (None, None))
+        sizes = [len(value) for value in there if isinstance(value, dict | list)]
+        assert fact["lengths"] == ((min(sizes), max(sizes)) if sizes else None)
+        plain = Counter(json.dumps(value) for value in there if not isinstance(value, dict | list))
+        assert fact["values"] == plain
+        for value, place in fact["first"].items():
+            line, _, byte = place.partition(".")
+            there_is = text.split("\n")[int(line) - 1]
+            assert there_is.startswith(value, int(byte) - 1) if byte else value in there_is
 
 
 def test_a_table_states_its_columns() -> None:
