@@ -335,6 +335,27 @@ def test_the_keys_of_a_map_are_data() -> None:
     assert f".packages.*.dev: false ×399; rare: true at {at}" in answer.text
 
 
+def test_what_stands_inside_a_string_of_json_is_no_value() -> None:
+    data = {"long": "a 123 [true] {} " * 150_000, "ends": 'with \\" a quote ' * 70_000, "n": 7}
+    store, handle = keep(json.dumps(data).encode())
+    facts = outline(store, handle).facts
+    assert isinstance(facts, dict)
+    assert {name: fact["types"] for name, fact in facts.items()} == {
+        "$": {"object": 1},
+        ".long": {"string": 1},
+        ".ends": {"string": 1},
+        ".n": {"number": 1},
+    }
+
+
+def test_pages_are_no_longer_than_a_read_goes_though_little_of_them_is_shown() -> None:
+    for data in (b"\0" * 300_000, b"\x1b[31mred\x1b[0m" * 30_000):
+        store, handle = keep(data)
+        found = re.search(r"# pages of (\d+) bytes: ", outline(store, handle).text)
+        assert found is not None
+        assert not read(store, handle, bytes=(1, int(found[1]))).rest
+
+
 def test_a_long_output_is_told_by_pages_that_a_read_can_show() -> None:
     varied = "".join(f"line {n}: {'x' * (n * 37 % 90)}\n" for n in range(1, 30001))
     one_line = "".join(f'{{"n":{n}}},' for n in range(60_000))
