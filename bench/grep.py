@@ -76,20 +76,29 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def program(*words: str) -> Callable[[], object]:
-    # Into a pipe: with /dev/null GNU grep stops at the first match.
-    return lambda: subprocess.run(words, stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"}, check=False)
+    def run() -> None:
+        # Into a pipe that is read: with /dev/null GNU grep stops at the first match.
+        with subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"}) as running:
+            assert running.stdout is not None
+            while running.stdout.read(1 << 20):
+                pass
+
+    return run
 
 
 def peak_memory(place: Path) -> float:
     """In MB, of a process that does nothing but search: this one has made the log."""
     script = (
-        "import resource, sys\n"
+        "import sys\n"
+        "from pathlib import Path\n"
         "from overspill.retrieve import grep\n"
         "from overspill.store import LocalStore\n"
         "store = LocalStore(sys.argv[1])\n"
         "handle = next(iter(store.outputs())).handle\n"
         "for pattern in sys.argv[2:]: grep(store, handle, pattern)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+        # Not ru_maxrss, which begins with the size of the process that started this one.
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)\n"
     )
     words = [sys.executable, "-c", script, str(place / "store"), *(pattern for _, pattern in CASES)]
     return float(subprocess.run(words, capture_output=True, check=True).stdout)

@@ -25,7 +25,8 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from overspill.core.access import Shell
 from overspill.core.model import Bounded, Budget, Call
 from overspill.core.policy import DEFAULT_BUDGET, Policy
 from overspill.errors import RequestError
-from overspill.retrieve import grep, outline, read
+from overspill.retrieve import Answer, grep, outline, read
 from overspill.store import MemoryStore
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -66,18 +67,20 @@ def squeeze(text: str) -> str:
     return re.sub(r"\s+", "", ANSI.sub("", text))
 
 
+def pasted(store: MemoryStore, handle: str, text: str, policy: Policy) -> Iterator[Callable[[], Answer]]:
+    """The calls that stand in a text as they are."""
+    for verb, options in PASTED.findall(text):
+        yield partial(
+            {"read": read, "outline": outline}[verb], store, handle, policy=policy, **dict(OPTION.findall(options))
+        )
+
+
 def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -> Iterator[tuple[str, Any]]:
     """Every call that the notice or the outline suggests, as (way, function)."""
     handle = bounded.handle
     assert handle
-    for verb, options in PASTED.findall(bounded.header):
-        named = dict(OPTION.findall(options))
-        yield (
-            "header",
-            lambda named=named, verb=verb: {"read": read, "outline": outline}[verb](
-                store, handle, policy=policy, **named
-            ),
-        )
+    for call_it in pasted(store, handle, bounded.header, policy):
+        yield "header", call_it
     for part in bounded.parts:
         if part.gap is None:
             continue
@@ -91,14 +94,8 @@ def calls(store: MemoryStore, bounded: Bounded, question: str, policy: Policy) -
         yield "gap outline", lambda lines=lines: outline(store, handle, lines=lines, policy=policy)
     whole = outline(store, handle, policy=policy)
     yield "outline", lambda: whole
-    for verb, options in PASTED.findall(whole.next):
-        named = dict(OPTION.findall(options))
-        yield (
-            "outline more",
-            lambda named=named, verb=verb: {"read": read, "outline": outline}[verb](
-                store, handle, policy=policy, **named
-            ),
-        )
+    for call_it in pasted(store, handle, whole.next, policy):
+        yield "outline more", call_it
     if FORMS not in whole.text:  # then it was shown whole
         return
     total = store.stored(handle).lines

@@ -12,6 +12,7 @@ from overspill.core.measure import display
 from overspill.core.model import Budget
 from overspill.errors import PatternError
 from overspill.retrieve import grep, read, scan
+from overspill.retrieve.pattern import compiled
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
@@ -63,8 +64,6 @@ def test_the_matching_lines_are_those_of_a_line_by_line_search(
 @given(WORDS.map(b"".join), st.sampled_from(PATTERNS), st.integers(1, 9), st.integers(4, 30))
 def test_chunks_pieces_and_seams_are_invisible(data: bytes, pattern: str, chunk: int, whole: int) -> None:
     store, handle = keep(data * 3)
-    from overspill.retrieve.pattern import compiled
-
     search = compiled(pattern, crlf=False)
     with Source(store, handle) as source:
         at_once = list(scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60))
@@ -139,6 +138,22 @@ def test_a_window_around_each_match_of_a_thirty_megabyte_line() -> None:
     assert answer.matches[0].start == 20_000_001
     first = answer.matches[0].first_byte
     assert "disk full" in read(store, handle, line=1, bytes=(first, first + 40)).text
+
+
+def test_a_long_line_full_of_matches_is_searched_once_not_once_for_each() -> None:
+    looked_at = 0
+
+    class Counted(bytes):
+        def find(self, part: bytes, start: int = 0, end: int = 1 << 62) -> int:  # type: ignore[override]
+            nonlocal looked_at
+            place = super().find(part, start, min(end, len(self)))
+            looked_at += (place if place >= 0 else min(end, len(self))) - start
+            return place
+
+    data = Counted(b"x7 " * 30_000)
+    block = scan.Block(data, 0, 0, len(data), len(data), -1)
+    assert len(list(scan._in_block(block, compiled("7", syntax="literal"), 480))) == 30_000
+    assert looked_at < 4 * len(data)
 
 
 def test_a_match_longer_than_its_window_shows_its_start() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import json
 import re
+from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overspill.core.model import Budget
+from overspill.core.model import Budget, Call
 from overspill.retrieve import Answer, outline, read
+from overspill.retrieve.shapes import Shape, Stretch, shape_of
+from overspill.retrieve.shapes.json_shape import json_shape
+from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
 PYTHON = "".join(
@@ -31,8 +36,16 @@ MARKDOWN = "# Title\n\nIntro.\n" + "".join(
 )
 
 
+def shape(text: str, command: str = "") -> Shape:
+    store, handle = keep(text.encode())
+    call = Call(command=command)
+    with Source(store, handle) as source:
+        return shape_of(Stretch(source, 0, source.size, 1, call), beginning=text.encode())
+
+
 def facts_of(answer: Answer) -> list[str]:
-    return [line for line in answer.text.splitlines() if line.startswith("# ")]
+    lines = [line for line in answer.text.splitlines() if line.startswith("# ")]
+    return [line for line in lines if not line.startswith(("# pages ", "# with places "))]
 
 
 def named_lines(answer: Answer) -> list[tuple[str, int]]:
@@ -109,7 +122,7 @@ def test_json_in_one_line_gives_places_that_can_be_read() -> None:
 
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-1000, 1000), st.text(max_size=8)),
+    st.one_of(st.none(), st.booleans(), st.integers(-1000, 1000), st.text('ab "\\{}[]:,\n', max_size=8)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4), st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4)
     ),
@@ -117,28 +130,41 @@ JSON = st.recursive(
 )
 
 
-def leaves(value: object) -> int:
+def stated(value: object, name: str, found: dict[str, list[object]]) -> None:
+    """Every value of a document by its path."""
+    found.setdefault(name or "$", []).append(value)
     if isinstance(value, dict):
-        return sum(map(leaves, value.values()))
-    if isinstance(value, list):
-        return sum(map(leaves, value))
-    return 1
+        for key, inner in value.items():
+            stated(inner, f"{name}.{key}", found)
+    elif isinstance(value, list):
+        for inner in value:
+            stated(inner, f"{name}[]", found)
 
 
 @given(st.lists(JSON, min_size=1, max_size=8), st.sampled_from([None, 1]))
-def test_every_value_of_a_document_is_counted(values: list[object], indent: int | None) -> None:
-    from overspill.core.model import Call
-    from overspill.retrieve.shapes import Stretch
-    from overspill.retrieve.shapes.json_shape import json_shape
-    from overspill.retrieve.source import Source
-
-    store, handle = keep(json.dumps(values, indent=indent).encode())
+def test_every_fact_of_a_document_can_be_recomputed(values: list[object], indent: int | None) -> None:
+    text = json.dumps(values, indent=indent)
+    store, handle = keep(text.encode())
     with Source(store, handle) as source:
         facts = json_shape(Stretch(source, 0, source.size, 1, Call())).facts
-    counted = sum(
-        sum(n for kind, n in path["types"].items() if kind not in ("object", "array")) for path in facts.values()
-    )
-    assert counted == leaves(values)
+    want: dict[str, list[object]] = {}
+    stated(values, "", want)
+    assert set(facts) == set(want)
+    kinds = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", type(None): "null"}
+    for name, there in want.items():
+        fact = facts[name]
+        assert fact["count"] == len(there)
+        assert fact["types"] == Counter(kinds[type(value)] for value in there)
+        numbers = [value for value in there if type(value) is int]
+        assert (fact["min"], fact["max"]) == ((min(numbers), max(numbers)) if numbers else (None, None))
+        sizes = [len(value) for value in there if isinstance(value, dict | list)]
+        assert fact["lengths"] == ((min(sizes), max(sizes)) if sizes else None)
+        plain = Counter(json.dumps(value) for value in there if not isinstance(value, dict | list))
+        assert fact["values"] == plain
+        for value, place in fact["first"].items():
+            line, _, byte = place.partition(".")
+            there_is = text.split("\n")[int(line) - 1]
+            assert there_is.startswith(value, int(byte) - 1) if byte else value in there_is
 
 
 def test_a_table_states_its_columns() -> None:
@@ -175,6 +201,181 @@ def test_every_listed_place_is_where_it_says(text: str, command: str, starts: tu
         line = lines[number - 1]
         assert line.startswith(starts), (name, line)
         assert name.split(" +")[0].removeprefix("@@ ").split("(")[0].strip() in line
+
+
+PYTEST = (
+    "============================= test session starts ==============================\n"
+    + "".join(
+        f"tests/test_a.py::test_{n} {'FAILED' if n % 50 == 7 else 'PASSED'}   [ {n % 100}%]\n" for n in range(400)
+    )
+    + "=================================== FAILURES ===================================\n"
+    + "".join(f"____________ test_{n} ____________\n\n>   assert {n} == 0\nE   assert\n" for n in range(7, 400, 50))
+    + "=========================== short test summary info ============================\n"
+    + "".join(f"FAILED tests/test_a.py::test_{n} - assert\n" for n in range(7, 400, 50))
+    + "======================== 8 failed, 392 passed in 1.24s =========================\n"
+)
+GO = "".join(
+    f"=== RUN   Test{n}\n"
+    + (f"    a_test.go:9: no\n--- FAIL: Test{n} (0.00s)\n" if n % 40 == 3 else f"--- PASS: Test{n} (0.00s)\n")
+    for n in range(400)
+)
+UNITTEST = (
+    "".join(f"test_{n} (tests.T) ... {'FAIL' if n % 60 == 5 else 'ok'}\n" for n in range(400))
+    + "".join(
+        f"{'=' * 70}\nFAIL: test_{n} (tests.T)\n{'-' * 70}\nTraceback (most recent call last):\n"
+        for n in range(5, 400, 60)
+    )
+    + "Ran 400 tests in 0.100s\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "heads"),
+    [(PYTEST, r"^_+ (\S+) _+$"), (GO, r"^--- FAIL: (\S+)"), (UNITTEST, r"^FAIL: (.+)$")],
+)
+def test_a_test_run_names_its_failures_where_their_details_stand(text: str, heads: str) -> None:
+    answer = outline(*keep(text.encode()))
+    facts = answer.facts
+    assert isinstance(facts, dict)
+    want = {
+        found[1]: number
+        for number, line in enumerate(text.split("\n"), 1)
+        if (found := re.match(heads, line)) is not None
+    }
+    assert facts["failures"] == want
+    assert f"{len(want)} failures named" in answer.text
+    for name, line in want.items():
+        assert f"{name} {line}" in answer.text
+    for line, name in facts["sections"].items():
+        assert name in text.split("\n")[line - 1]
+
+
+LEVELS = {"INFO": "", "DEBUG": "", "WARN": "warning", "ERROR": "error", "FATAL": "fatal"}
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(sorted(LEVELS)), min_size=100, max_size=200))
+def test_the_severities_of_any_log_are_those_of_its_lines(levels: list[str]) -> None:
+    text = "".join(f"2026-01-01 10:00:{n % 60:02} {level} worker did step {n}\n" for n, level in enumerate(levels))
+    facts = shape(text).facts
+    for name in ("warning", "error", "fatal"):
+        want = [number for number, level in enumerate(levels, 1) if LEVELS[level] == name]
+        assert facts["severities"].get(name, []) == want
+    assert sum(count for count, _ in facts["templates"].values()) == len(levels)
+    for words, (_, first) in facts["templates"].items():
+        assert set(words.split()) <= set(re.findall("[A-Za-z]+", text.split("\n")[first - 1]))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(-999, 9999), st.sampled_from(["a", "b", "c d", ""])), min_size=20, max_size=40))
+def test_the_columns_of_any_table_are_those_of_its_rows(rows: list[tuple[int, str]]) -> None:
+    text = "id,size,kind\n" + "".join(f"{n},{size},{kind}\n" for n, (size, kind) in enumerate(rows))
+    facts = shape(text, command="cat t.csv").facts
+    size = facts["columns"]["size"]
+    sizes = [size for size, _ in rows]
+    assert facts["rows"] == len(rows)
+    assert (size["min"], size["max"]) == (min(sizes), max(sizes))
+    for place, value in (("min_line", min(sizes)), ("max_line", max(sizes))):
+        assert text.split("\n")[size[place] - 1].split(",")[1] == str(value)
+    assert size["distinct"] == len(set(sizes))
+    kinds = [kind for _, kind in rows if kind]
+    assert facts["columns"]["kind"]["missing"] == len(rows) - len(kinds)
+    assert facts["columns"]["kind"]["values"] == {kind: kinds.count(kind) for kind in set(kinds)}
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from("abcd"), max_size=9), st.lists(st.sampled_from("abcd"), max_size=9)),
+                min_size=1, max_size=6))  # fmt: skip
+def test_the_counts_of_any_diff_are_those_of_its_hunks(changes: list[tuple[list[str], list[str]]]) -> None:
+    text, want = "", {}
+    for number, (before, after) in enumerate(changes):
+        name = f"src/f{number}.py"
+        body = list(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm=""))
+        if body:
+            text += f"diff --git a/{name} b/{name}\nindex 1..2 100644\n" + "\n".join(body) + "\n"
+            want[name] = tuple(sum(line[0] == sign for line in body[2:]) for sign in "+-")
+    if want:
+        assert shape(text, command="git diff").facts["files"] == want
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.text("abc Xé中", min_size=1, max_size=9)), min_size=3, max_size=20))
+def test_the_headings_of_any_page_are_those_of_its_source(headings: list[tuple[int, str]]) -> None:
+    made = [(level, " ".join(name.split())) for level, name in headings]
+    page = "<html>\n<body>\n" + "".join(f"<h{n} class='x'>{name}</h{n}>\n<p>text <b>b</b></p>\n" for n, name in made)
+    readme = "Intro of it.\n\n" + "".join(f"{'#' * n} {name}\n\nSome text here.\n\n" for n, name in made)
+    for text, command, step, first in ((page, "curl x.html", 2, 3), (readme, "cat README.md", 4, 3)):
+        want = [(first + step * n, name, level) for n, (level, name) in enumerate(made) if name]
+        assert [tuple(mark[:3]) for mark in shape(text, command=command).facts["headings"]] == want
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["a.py", "src/b.c", "d/e/f.go"]), st.integers(1, 99)), min_size=12, max_size=40)
+)
+def test_the_files_of_any_search_are_those_of_its_hits(hits: list[tuple[str, int]]) -> None:
+    text = "".join(f"{file}:{line}:    found(it)\n" for file, line in hits)
+    facts = shape(text, command="grep -rn found").facts
+    files = [file for file, _ in hits]
+    assert facts["hits"] == {file: files.count(file) for file in files}
+    assert facts["first_lines"] == {file: files.index(file) + 1 for file in files}
+
+
+def test_the_keys_of_a_map_are_data() -> None:
+    packages = {f"pkg-{n}": {"version": f"1.{n % 3}", "dev": n == 77, "size": n * 7 % 1009} for n in range(400)}
+    text = json.dumps({"name": "x", "packages": packages, "times": {f"t{n}": n for n in range(200)}}, indent=1)
+    store, handle = keep(text.encode())
+    answer = outline(store, handle)
+    facts = answer.facts
+    assert isinstance(facts, dict)
+    assert set(facts) == {"$", ".name", ".packages", ".packages.*", ".packages.*.version", ".packages.*.dev",
+                          ".packages.*.size", ".times", ".times.*"}  # fmt: skip
+    assert facts[".packages.*"]["count"] == 400
+    assert facts[".packages"]["lengths"] == (400, 400)
+    assert (facts[".packages.*.size"]["min"], facts[".packages.*.size"]["max"]) == (0, 1008)
+    assert facts[".packages.*.version"]["values"] == {'"1.0"': 134, '"1.1"': 133, '"1.2"': 133}
+    at = 1 + text[: text.index("true")].count("\n")
+    assert f".packages.*.dev: false ×399; rare: true at {at}" in answer.text
+
+
+def test_what_stands_inside_a_string_of_json_is_no_value() -> None:
+    data = {"long": "a 123 [true] {} " * 150_000, "ends": 'with \\" a quote ' * 70_000, "n": 7}
+    store, handle = keep(json.dumps(data).encode())
+    facts = outline(store, handle).facts
+    assert isinstance(facts, dict)
+    assert {name: fact["types"] for name, fact in facts.items()} == {
+        "$": {"object": 1},
+        ".long": {"string": 1},
+        ".ends": {"string": 1},
+        ".n": {"number": 1},
+    }
+
+
+def test_pages_are_no_longer_than_a_read_goes_though_little_of_them_is_shown() -> None:
+    for data in (b"\0" * 300_000, b"\x1b[31mred\x1b[0m" * 30_000):
+        store, handle = keep(data)
+        found = re.search(r"# pages of (\d+) bytes: ", outline(store, handle).text)
+        assert found is not None
+        assert not read(store, handle, bytes=(1, int(found[1]))).rest
+
+
+def test_a_long_output_is_told_by_pages_that_a_read_can_show() -> None:
+    varied = "".join(f"line {n}: {'x' * (n * 37 % 90)}\n" for n in range(1, 30001))
+    one_line = "".join(f'{{"n":{n}}},' for n in range(60_000))
+    for text in (varied, one_line):
+        store, handle = keep(text.encode())
+        found = re.search(
+            r"^# pages of (\d+) (lines|bytes): overspill read \S+ --(\2) 1-(\1), ", outline(store, handle).text, re.M
+        )
+        assert found is not None
+        step, unit = int(found[1]), found[2]
+        for first in (1, 1 + 7 * step, 1 + 100 * step):
+            answer = read(store, handle, **{unit: f"{first}-{first + step - 1}"})  # type: ignore[arg-type]
+            assert not answer.rest
+    named = outline(
+        *keep("".join(f"2026-01-01 {n // 60:02}:{n % 60:02} did a thing\n" for n in range(1400)).encode())
+    ).text
+    listed = re.search(r"^# pages from: (.+)$", named, re.M)
+    assert listed is not None
+    for name, line in (item.rsplit(" ", 1) for item in listed[1].split(", ")[1:]):
+        assert name.startswith(f"{(int(line) - 1) // 60:02}:{(int(line) - 1) % 60:02} did")
 
 
 def test_definitions_are_told_with_and_without_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:

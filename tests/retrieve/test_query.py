@@ -145,6 +145,7 @@ def test_what_is_no_table_is_said_to_be_none() -> None:
         (b"just a log line\nand another one, see\n", "plain text"),
         (b"\x00\x01\x02" * 50, "binary"),
         (b"", "empty"),
+        (b"\n" * 100_000 + b"words", "plain text"),
         (CSV, "csv, not JSON; ask with sql"),
     ):
         answer = query(*keep(data), "[0]")

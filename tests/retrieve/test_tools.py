@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from overspill.core.policy import Policy
 from overspill.retrieve import Session, Toolset, anthropic_tools, mcp_tools, openai_tools
@@ -75,6 +77,55 @@ def test_next_calls_are_calls_of_these_tools() -> None:
     assert following.exit_status == 0
     assert following.pages[0].start == answer.pages[0].end
     assert "ERROR disk full" in tools.callables()["overspill_grep"](handle=handle, pattern="ERROR")
+
+
+def test_the_forms_are_those_of_the_packages_that_carry_them() -> None:
+    from anthropic.types import ToolParam
+    from mcp.types import Tool
+    from openai.types.chat import ChatCompletionFunctionToolParam
+    from pydantic import TypeAdapter
+
+    for form in openai_tools():
+        TypeAdapter(ChatCompletionFunctionToolParam).validate_python(form, strict=True)
+        assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", form["function"]["name"])
+    for form in mcp_tools():
+        tool = Tool.model_validate(form)
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is True
+    for form in anthropic_tools():
+        TypeAdapter(ToolParam).validate_python(form, strict=True)
+        assert set(form) <= ToolParam.__annotations__.keys()
+    for definition in DEFINITIONS:
+        Draft202012Validator.check_schema(definition.schema)
+        for name, about in definition.properties.items():
+            if "default" in about:
+                Draft202012Validator(definition.schema["properties"][name]).validate(about["default"])
+
+
+def test_every_call_that_an_answer_suggests_is_valid_by_its_schema_and_works() -> None:
+    schemas = {definition.name: definition.schema for definition in DEFINITIONS}
+    rows = json.dumps([{"id": n, "note": "x" * 90} for n in range(700)])
+    calls = [
+        ("overspill_read", {"lines": "1-"}),
+        ("overspill_read", {"bytes": "100-"}),
+        ("overspill_grep", {"pattern": "[a-z]+", "context": 1, "max": 7}),
+        ("overspill_grep", {"pattern": "ID"}),
+        ("overspill_outline", {}),
+        ("overspill_query", {"query": "[].note"}),
+        ("overspill_search", {"words": "xxx"}),
+    ]
+    seen = set()
+    for data in (LOG * 4, rows.encode()):
+        store, handle = keep(data)
+        tools = Toolset(store)
+        for name, arguments in calls:
+            text = tools.call(name, {"handle": handle, **arguments} if name != "overspill_search" else arguments).text
+            for suggested, words in re.findall(r"(overspill_\w+) (\{.*?\})(?=[\]|,;]| \||$)", text, re.MULTILINE):
+                filled = words.replace("LINE", "1").replace("FIRST-LAST", "1-9")
+                Draft202012Validator(schemas[suggested]).validate(json.loads(filled))
+                assert tools.call(suggested, json.loads(filled)).exit_status == 0
+                seen.add(suggested)
+    assert seen >= {"overspill_read", "overspill_grep", "overspill_outline", "overspill_query"}
 
 
 JUNK = st.one_of(

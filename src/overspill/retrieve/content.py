@@ -19,7 +19,7 @@ _LEAST_COLUMNS = 2
 def content_of(source: Source) -> Content:
     """By the first bytes alone."""
     sample = source.read(0, SAMPLE_BYTES)
-    if not sample.strip():
+    if not sample:
         return "empty"
     if sample.startswith(b"PAR1"):
         return "parquet"

@@ -25,7 +25,8 @@ from overspill.retrieve.shapes import Landmark, Shape, Stretch, listings, shape_
 from overspill.retrieve.source import Source
 
 DEFAULT_TOKENS = 600
-"""An outline is a look, to be followed by a read: it takes less than the budget unless asked for more.
+"""An outline is a look, to be followed by a read: it takes less than the budget unless asked for more; how to go on
+from it comes on top.
 A map of many named places, such as a document's, may take the whole budget."""
 MOST_BYTES = 64 << 20
 """A longer stretch is outlined up to here, and the answer says so."""
@@ -65,10 +66,10 @@ def outline(
     return answer
 
 
-def _smaller(policy: Policy, max_tokens: int | None, pages: str, *, many: bool) -> Policy:
+def _smaller(policy: Policy, max_tokens: int | None, ways: str, *, many: bool) -> Policy:
     if max_tokens is None and (many or policy.budget.max_tokens is None):
         return policy
-    return at_most(policy, max_tokens or DEFAULT_TOKENS + policy.measure.tokens(pages))
+    return at_most(policy, max_tokens or DEFAULT_TOKENS + policy.measure.tokens(ways))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,10 @@ class _Outlining:
         self._call = replace(call, question=question) if question else call
         looked_at = Stretch(source, stretch.start, stretch.end, stretch.first_line, self._call)
         self._shape = shape_of(looked_at, beginning=source.read(0, _BEGINNING_BYTES))
-        self._pages = self._paging(policy if max_tokens is None else at_most(policy, max_tokens))
-        self._policy = _smaller(policy, max_tokens, self._pages, many=len(self._shape.landmarks) > _MANY_LANDMARKS)
+        self._ways = [self._paging(policy if max_tokens is None else at_most(policy, max_tokens)), self._forms(policy)]
+        self._policy = _smaller(
+            policy, max_tokens, "".join(self._ways), many=len(self._shape.landmarks) > _MANY_LANDMARKS
+        )
 
     def answer(self) -> Answer:
         shape = self._shape
@@ -133,8 +136,7 @@ class _Outlining:
 
     def _facts(self, shape: Shape) -> list[str]:
         """As many facts as their share of the budget holds: the list of places in the fullest form that fits."""
-        last = [line for line in (self._pages, self._forms()) if line]
-        room = self._room(last, 1.0)
+        room = self._room(self._ways, 1.0)
         if room is None:
             return []
         lines = [f"# {line}\n" for line in shape.lines]
@@ -142,7 +144,7 @@ class _Outlining:
         share = _scaled(room, _FACTS_SHARE * 0.6 if many else _FACTS_SHARE)
         count = largest(lambda number: self._policy.measure.fits("".join(lines[:number]), share), len(lines))
         share = _scaled(room, _PLACES_SHARE if many else _FACTS_SHARE)
-        return lines[:count] + self._places(shape.landmarks, lines[:count], share) + last
+        return lines[:count] + self._places(shape.landmarks, lines[:count], share) + self._ways
 
     def _paging(self, policy: Policy) -> str:
         """How to take it page by page, in the fullest form that its share of the budget holds."""
@@ -150,9 +152,9 @@ class _Outlining:
         made = paging.listings(self._source, stretch.start, stretch.end, first_line=stretch.first_line, policy=policy)
         return next((line for words in made if policy.measure.fits(line := f"# {words}\n", share)), "")
 
-    def _forms(self) -> str:
+    def _forms(self, policy: Policy) -> str:
         """The calls that any of the places can be put into."""
-        access, rest = self._policy.access, self._source.rest()
+        access, rest = policy.access, self._source.rest()
         if not isinstance(access, Calls):
             return ""
         near, stretch = worded(access, "read", rest, around="LINE"), worded(access, "read", rest, lines="FIRST-LAST")

@@ -90,4 +90,4 @@ def _page_bytes(source: Source, start: int, end: int, policy: Policy) -> int:
         for unit, used in zip(UNITS, size, strict=True)
         if (bound := getattr(policy.budget, f"max_{unit}")) and used
     ]
-    return max(64, int(_RESERVE * min(most)))
+    return max(64, int(_RESERVE * min(*most, policy.budget.bytes_ceiling)))

@@ -117,7 +117,7 @@ def count_lines(
 def _in_block(block: Block, pattern: Pattern, long_line: int) -> Iterator[Hit]:
     data, at, last = block.data, block.first, block.last
     sparse = bool(pattern.required) and pattern.literal is None and block.line_start < 0
-    engine_tries = 0
+    engine_tries = line_at = line_stop = 0
     while at <= last:
         if sparse:
             # Around each place that can match, as long as these are few.
@@ -136,8 +136,11 @@ def _in_block(block: Block, pattern: Pattern, long_line: int) -> Iterator[Hit]:
             start, end = pattern.search(data, at, last)
         if start < 0 or start >= block.accept:
             return
-        line_at = data.rfind(b"\n", 0, start) + 1
-        line_stop = data.find(b"\n", end) + 1 or len(data)
+        if not line_stop or line_stop <= start < len(
+            data
+        ):  # else in the line of the match before, whose ends are known
+            line_at = data.rfind(b"\n", line_stop, start) + 1 or line_stop
+            line_stop = data.find(b"\n", end) + 1 or len(data)
         line_start = block.line_start if block.line_start >= 0 else block.start + line_at
         yield Hit(block.start + start, block.start + end, line_start, block.start + line_stop)
         is_short = block.line_start < 0 and line_stop - line_at <= long_line

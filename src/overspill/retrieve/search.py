@@ -216,7 +216,7 @@ def _answer(
         handle, _, found = hits[0]
         from overspill.core.access import Rest
 
-        call = worded(policy.access, "read", Rest(handle, None, found.line, found.line, 0), around=found.line)
+        call = worded(policy.access, "read", Rest(handle, None, found.line, found.line, 0), around=str(found.line))
         return closing(call)
 
     text, count = fitted(head, lines, foot, policy)

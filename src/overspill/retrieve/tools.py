@@ -66,7 +66,10 @@ DEFINITIONS: tuple[Definition, ...] = (
             "around": {"type": "string", "description": "Line to show with its neighbours, e.g. 812, or 812.4001."},
             "context": _number("Lines on each side of around; as many as suit when left out."),
             "line": _number("One line, when it is too long; give bytes too."),
-            "bytes": {"type": "string", "description": "Byte range inside line, e.g. 4001-8000."},
+            "bytes": {
+                "type": "string",
+                "description": "Byte range inside line (without one: of the whole output), e.g. 4001-8000.",
+            },
             "tail": _number("That many last lines, instead of lines."),
             "again": _flag("Show lines that were shown before, too."),
         },

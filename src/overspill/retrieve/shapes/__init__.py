@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from overspill.core.strategies import recognise
-from overspill.retrieve.shapes import documents, json_shape, line_groups, logs, tables
+from overspill.retrieve.shapes import documents, json_shape, line_groups, logs, tables, test_runs
 from overspill.retrieve.shapes.model import Landmark, Shape, Stretch, listings
 
 __all__ = ["Landmark", "Shape", "Stretch", "listings", "shape_of"]
@@ -27,4 +27,6 @@ def shape_of(stretch: Stretch, *, beginning: bytes) -> Shape:
     name = recognise.form(beginning, stretch.call).name
     if name in _SHAPES:
         return _SHAPES[name](stretch)
+    if name in ("test run", "stack trace"):
+        return test_runs.test_run(stretch, kind=name)
     return logs.log(stretch, kind=name)

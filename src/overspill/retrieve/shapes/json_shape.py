@@ -22,10 +22,10 @@ _MANY_VALUES = 150
 what stands under them is told together, as ``.*``."""
 _TEXT_BYTES = 60
 _TOKEN = re.compile(
-    rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}\n]',
+    rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|"(?:[^"\\]|\\.)*+\\?|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}\n]',
     re.DOTALL,
 )
-"""A string that a colon follows is a key."""
+"""A string that a colon follows is a key; one without its end goes on in the next chunk."""
 _RARE_SHARE = 0.1
 _MOST_DEPTH = 200
 _MARKED_DEPTH = 3
@@ -243,16 +243,20 @@ def _read(stretch: Stretch, walk: _Walk) -> int:
     """Feeds the tokens; a token cut by a chunk's end waits for the next."""
     end = min(stretch.end, stretch.start + MOST_BYTES)
     line, line_start = stretch.first_line, stretch.start
-    rest, at = b"", stretch.start
+    rest, at, open_string = b"", stretch.start, False
     for chunk in stretch.source.chunks(stretch.start, end):
         data = rest + chunk
         last = at + len(data) >= end
-        stop = 0
+        if open_string and not last and b'"' not in chunk:
+            rest = data
+            continue
+        stop, open_string = 0, False
         for found in _TOKEN.finditer(data):
             string, colon = found.groups()
             token = string or found.group()
             first = token[:1]
-            if found.end() == len(data) and not last and first not in b"[]{}\n":
+            open_string = first == b'"' and string is None
+            if open_string or (found.end() == len(data) and not last and first not in b"[]{}\n"):
                 break
             stop = found.end()
             if first == b"\n":
@@ -271,7 +275,7 @@ def _read(stretch: Stretch, walk: _Walk) -> int:
                     walk.value(_KINDS.get(first, "number"), token, place)
                 if colon is not None and b"\n" in colon:
                     line, line_start = line + colon.count(b"\n"), at + found.start(2) + colon.rindex(b"\n") + 1
-        rest = data[stop:] if len(data) - stop < 1 << 20 else b""
+        rest = data[stop:]
         at += len(data) - len(rest)
     return end - stretch.start
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from overspill.core.strategies.views.columns import Column
+from overspill.core.strategies.views.columns import MISSING, Column
 from overspill.core.strategies.views.table import shape_of
 from overspill.retrieve.shapes.model import Shape, Stretch, places
 
@@ -35,23 +35,35 @@ def table(stretch: Stretch) -> Shape:
 
 
 def _facts(column: Column) -> dict[str, Any]:
+    missing = sum(column.missing.values())
+    values = (
+        None
+        if column.values is None
+        else {
+            value.decode("utf-8", "replace"): count
+            for value, count in column.values.most_common()
+            if value not in MISSING
+        }
+    )
+    facts = {"missing": missing, "distinct": None if values is None else len(values)}
     if column.rows and column.numbers >= 0.9 * column.rows and column.highest and column.lowest:
         high, low = max(column.highest), max(column.lowest)
-        return {"type": "number", "max": high[0], "max_line": high[2].line, "min": -low[0], "min_line": low[2].line}
-    values = column.values
+        ends = {"max": high[0], "max_line": high[2].line, "min": -low[0], "min_line": low[2].line}
+        return {"type": "number", **facts, **ends}
     if values is None:
-        return {"type": "text"}
-    common = {value.decode("utf-8", "replace"): count for value, count in values.most_common()}
+        return {"type": "text", **facts}
     first = {value.decode("utf-8", "replace"): spans[0].line for value, spans in column.first_rows.items() if spans}
-    return {"type": "text", "values": common, "first_lines": first}
+    return {"type": "text", **facts, "values": values, "first_lines": first}
 
 
 def _words(column: Column) -> str:
     facts = _facts(column)
-    missing = sum(column.missing.values())
+    missing, distinct = facts["missing"], facts["distinct"]
     lost = f"; {missing} missing: {places([row.line for row in column.missing_rows], most=3)}" if missing else ""
     if facts["type"] == "number":
-        return f"{facts['min']:g} (line {facts['min_line']}) to {facts['max']:g} (line {facts['max_line']}){lost}"
+        different = f", {distinct} different" if distinct is not None else ""
+        ends = f"{facts['min']:g} (line {facts['min_line']}) to {facts['max']:g} (line {facts['max_line']})"
+        return f"{ends}{different}{lost}"
     values = facts.get("values")
     if values is None:
         return f"text, many values{lost}"
@@ -69,4 +81,4 @@ def _words(column: Column) -> str:
     odd = ", ".join(
         f"{value[:30]!r} line {facts['first_lines'][value]}" for value, _ in rare if value in facts["first_lines"]
     )
-    return f"{len(values)} values: {words}" + (f"; rare: {odd}" if odd else "") + lost
+    return f"{len(values)} value{'s' if len(values) != 1 else ''}: {words}" + (f"; rare: {odd}" if odd else "") + lost
