@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from overspill.core.model import Gap, Span, Totals
 from overspill.core.ports import Excerpt
 from overspill.core.strategies.views.json_facts import IDENTITY_KEYS, Facts
+from overspill.core.strategies.views.json_pointers import states_asked
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
 from overspill.core.strategies.views.query_terms import Query, terms_in
 
@@ -32,6 +35,13 @@ NEAR = 0.05
 BRIDGED_BYTES = 64
 """A gap of no more bytes costs less to show than to mark."""
 REFUSALS = 60
+KEY_FORCE = 1.0
+"""How strongly a key speaks to the question, a value speaking with 1."""
+ROW_MEMBERS = 12
+"""An object of at least so many members, most of them containers, is a row of records with names."""
+UNASKED = 0.35
+"""What a record still speaks to the question when it holds another state than the one that is asked for."""
+_KEYS = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -89,22 +99,24 @@ class JsonSelection:
         """Gives each tile what it says itself, what its siblings say, and what the keys above it say."""
         around: dict[int, dict[int, float]] = {}
         odd: dict[int, float] = {}
+        self._rows = self._rows_of_records()
         for tile in self._tiles.all:
             tile.static = self._static(tile)
-            tile.said = self._spoken(tile) if self._query else {}
+            tile.said, shared = self._spoken(tile) if self._query else ({}, {})
             box: Box | None = tile.box
             fade, lent = 0.62, 0.6 * max(0.0, tile.static - 0.3)
             for _ in range(3):
                 if box is None or (box.parent is None and box.members > 1):
                     break
                 here = around.setdefault(id(box), {})
-                for term, force in tile.said.items():
+                for term, force in shared.items():
                     here[term] = max(here.get(term, 0.0), force * fade)
                 odd[id(box)] = max(odd.get(id(box), 0.0), lent)
-                if box.kind == "[":
+                if id(box) in self._rows:
                     break
                 fade, lent, box = fade * 0.7, lent * 0.6, box.parent
         keys: dict[int, dict[int, float]] = {}
+        unasked = self._unasked()
         for tile in self._tiles.all:
             telling = 0.4 if tile.usual else 1.0 if tile.key and IDENTITY_KEYS.search(tile.key) else 0.7
             audible = HARD_OF_HEARING if tile.usual else 1.0
@@ -114,31 +126,78 @@ class JsonSelection:
                     heard[term] = max(heard.get(term, 0.0), force * fade * audible)
             for term, force in self._keys_above(tile.box, keys).items():
                 heard[term] = max(heard.get(term, 0.0), force * audible * 0.97 ** min(tile.index, 30))
-            tile.heard = heard
             box = tile.box
+            if unasked and _within(box, unasked):
+                heard, tile.said = self._hushed(heard), self._hushed(tile.said)
+            tile.heard = heard
             tile.lent = telling * odd.get(id(box), 0.0)
             if box.parent is not None and box.kind == "{":
                 tile.lent += 0.6 * telling * odd.get(id(box.parent), 0.0)
 
-    def _spoken(self, tile: Tile) -> dict[int, float]:
-        """The question terms in a tile: the more of the value or key a term is, the stronger it speaks."""
-        found: dict[int, float] = {}
-        key = b'"' + tile.key.encode("utf-8", "replace") + b'"'
-        for text, most in ((tile.value, 1.0), (key, 0.7)):
-            long = 0.8 if len(text) > 100 else 1.0
-            for term, force in self._query.forces(text).items():
-                found[term] = max(found.get(term, 0.0), most * long * force)
+    def _rows_of_records(self) -> set[int]:
+        """Arrays, and objects that are arrays with names: what one of their members says, the others don't."""
+        boxes: dict[int, Box] = {}
+        parts: Counter[int] = Counter()
+        containers: Counter[int] = Counter()
+        for tile in self._tiles.all:
+            parts[id(tile.box)] += 1
+            containers[id(tile.box)] += tile.value[:1] in (b"{", b"[")
+            box: Box | None = tile.box
+            while box is not None and id(box) not in boxes:
+                boxes[id(box)] = box
+                parts[id(box.parent)] += 1
+                containers[id(box.parent)] += 1
+                box = box.parent
+        return {
+            key
+            for key, box in boxes.items()
+            if box.kind == "[" or (box.members >= ROW_MEMBERS and 3 * containers[key] >= 2 * parts[key])
+        }
+
+    def _unasked(self) -> set[int]:
+        """The records that hold another state than the one that the question names."""
+        states = states_asked(self._facts.fields, self._query) if self._query else {}
+        found: set[int] = set()
+        for tile in self._tiles.all:
+            named = states.get((tile.box.depth, tile.key))
+            if named and tile.box.kind == "{" and len(tile.value) < 80:
+                try:
+                    holds = json.loads(tile.value) in named
+                except (ValueError, TypeError):
+                    continue
+                if not holds:
+                    found.add(id(tile.box))
         return found
+
+    def _hushed(self, terms: dict[int, float]) -> dict[int, float]:
+        """Less of each term, but for names and numbers: a record that holds one is asked for all the same."""
+        return {term: force if self._query.terms[term].exact else force * UNASKED for term, force in terms.items()}
+
+    def _spoken(self, tile: Tile) -> tuple[dict[int, float], dict[int, float]]:
+        """The question terms in a tile, and those that its record shares: a value tells what the record is about,
+        a key only what its own value is. The more of a value or key a term is, the stronger it speaks."""
+        keys = [b'"' + tile.key.encode("utf-8", "replace") + b'"']
+        values = tile.value
+        if values[:1] in (b"{", b"["):
+            keys += _KEYS.findall(values)
+            values = _KEYS.sub(b"", values)
+        long = min(1.0, max(0.5, 100 / len(values))) if values else 1.0
+        shared = {term: long * force for term, force in self._query.forces(values).items()}
+        said = dict(shared)
+        for term, force in self._query.forces(b" ".join(keys)).items():
+            said[term] = max(said.get(term, 0.0), KEY_FORCE * force)
+        return said, shared
 
     def _contexts(
         self, box: Box | None, around: dict[int, dict[int, float]]
     ) -> Iterator[tuple[dict[int, float], float]]:
         fade = 1.0
         for _ in range(3):
-            if box is None or (box.kind == "[" and fade < 1.0):
+            row = id(box) in self._rows
+            if box is None or (row and fade < 1.0):
                 return
             found = around.get(id(box))
-            if found and box.kind != "[":
+            if found and not row:
                 yield found, fade
             fade *= 0.75
             box = box.parent
@@ -400,6 +459,14 @@ def _group(tiles: list[Tile]) -> _Group:
         tiles, frozenset(said) | frozenset(heard), said, heard,
         max(tile.static for tile in tiles), max(tile.lent for tile in tiles),
     )  # fmt: skip
+
+
+def _within(box: Box | None, boxes: set[int]) -> bool:
+    while box is not None:
+        if id(box) in boxes:
+            return True
+        box = box.parent
+    return False
 
 
 def _unopened(box: Box | None, opened: set[int]) -> Iterator[Box]:
