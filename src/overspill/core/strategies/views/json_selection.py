@@ -127,7 +127,7 @@ class JsonSelection:
             for term, force in self._keys_above(tile.box, keys).items():
                 heard[term] = max(heard.get(term, 0.0), force * audible * 0.97 ** min(tile.index, 30))
             box = tile.box
-            if unasked and _within(box, unasked):
+            if id(tile) in unasked or (unasked and _within(box, unasked)):
                 heard, tile.said = self._hushed(heard), self._hushed(tile.said)
             tile.heard = heard
             tile.lent = telling * odd.get(id(box), 0.0)
@@ -155,18 +155,24 @@ class JsonSelection:
         }
 
     def _unasked(self) -> set[int]:
-        """The records that hold another state than the one that the question names."""
+        """The records, as boxes or as single tiles, that hold another state than the one that the question names."""
         states = states_asked(self._facts.fields, self._query) if self._query else {}
         found: set[int] = set()
-        for tile in self._tiles.all:
-            named = states.get((tile.box.depth, tile.key))
-            if named and tile.box.kind == "{" and len(tile.value) < 80:
-                try:
-                    holds = json.loads(tile.value) in named
-                except (ValueError, TypeError):
-                    continue
-                if not holds:
-                    found.add(id(tile.box))
+        for tile in self._tiles.all if states else ():
+            depth, record = tile.box.depth, tile.value[:1] == b"{"
+            if tile.box.kind == '"' or not (record or (depth, tile.key) in states):
+                continue
+            try:
+                value = json.loads(tile.value)
+            except (ValueError, RecursionError):
+                continue
+            pairs = (
+                [((depth + 1, key), held) for key, held in value.items()] if record else [((depth, tile.key), value)]
+            )
+            if any(
+                where in states and isinstance(held, str | bool) and held not in states[where] for where, held in pairs
+            ):
+                found.add(id(tile if record else tile.box))
         return found
 
     def _hushed(self, terms: dict[int, float]) -> dict[int, float]:
