@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.strategies.viewing import gap_words, viewed
 from overspill.core.model import Budget, Call
 from overspill.core.strategies.views import VIEWS, best_view
+from overspill.core.strategies.views.query_terms import query_for
 
 TABLE = b"day,region,price,status\n" + b"".join(
     b"2024-01-%02d,%s,%d,%s\n" % (1 + n % 28, (b"north", b"south")[n % 2], 100 + n % 9, b"ok") for n in range(600)
@@ -192,6 +193,20 @@ def test_the_line_that_defines_a_name_wins_over_those_that_use_it() -> None:
     uses = b"".join(b"    print(compute_total(%d, compute_total))\n" % n + filler for n in range(40))
     source = uses + b"compute_total = partial(subtract, first=None, second=None, strict=False)\n" + filler + uses
     assert "partial(subtract" in viewed("code", source, question="what is compute_total?").excerpt
+
+
+@pytest.mark.parametrize("name", [b"RemovedInDjango41Warning", b"django_41", b"see django-41"])
+def test_words_that_a_name_joins_find_it(name: bytes) -> None:
+    query = query_for("what goes in Django 4.1?")
+    assert any(query.terms[term].text.endswith("41") for _, terms in query.hits(name) for term in terms)
+
+
+def test_a_setting_that_is_asked_for_is_shown_though_it_is_a_comment() -> None:
+    prose = b"".join(
+        b"# about cache-mode, and what the cache-mode of part %d does\n# goes on\n\n" % n for n in range(150)
+    )
+    source = prose + b"# cache-mode write-back\n\n" + prose
+    assert "write-back" in viewed("settings", source, question="what is the default cache-mode?").excerpt
 
 
 def test_scripts_and_drawings_of_a_page_are_no_answer() -> None:

@@ -232,8 +232,8 @@ class Passages:
                 force *= self._force_of(atom.span.data)
             defined = self._defines(atom.span.data) if self._defines else b""
             for term in terms:
-                asked = defined and defined == self._query.terms[term].text.encode()
-                _spread(strengths, atoms, index, term, force * (DEFINED if asked else 1.0), reach=self._reach)
+                told = force * (DEFINED if defined and _names(defined, self._query.terms[term].text) else 1.0)
+                _spread(strengths, atoms, index, term, told, reach=self._reach)
         self._inherit(atoms, strengths, telling)
         return strengths
 
@@ -282,6 +282,12 @@ class Passages:
                 break
             yield atom.span
             taken += len(atom.span.data)
+
+
+def _names(defined: bytes, asked: str) -> bool:
+    """Whether a name is the one that is asked for, or holds it as some of its words."""
+    text = asked.encode()
+    return text == defined or (text in defined and (b"_" in text or b"-" in text))
 
 
 def _segment_end(data: bytes, at: int) -> int:
