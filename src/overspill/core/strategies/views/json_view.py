@@ -13,8 +13,9 @@ from overspill.core.model import Block, Budget, Call, Totals
 from overspill.core.strategies.views.json_facts import Facts
 from overspill.core.strategies.views.json_pointers import resolved
 from overspill.core.strategies.views.json_scan import Frame, Run, Scan
-from overspill.core.strategies.views.json_selection import ROW_MEMBERS, STATIC_SHARE, JsonSelection
+from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection
 from overspill.core.strategies.views.json_tiles import Tiles, key_of
+from overspill.core.strategies.views.json_weighing import ROW_MEMBERS
 from overspill.core.strategies.views.passages import pool_bytes, room_bytes
 from overspill.core.strategies.views.query_terms import query_for, terms_in, worths
 
