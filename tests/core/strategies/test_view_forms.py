@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.strategies.viewing import gap_words, viewed
 from overspill.core.model import Budget, Call
 from overspill.core.strategies.views import VIEWS, best_view
+from overspill.core.strategies.views.query_terms import query_for
 
 TABLE = b"day,region,price,status\n" + b"".join(
     b"2024-01-%02d,%s,%d,%s\n" % (1 + n % 28, (b"north", b"south")[n % 2], 100 + n % 9, b"ok") for n in range(600)
@@ -108,9 +109,9 @@ def test_damaged_forms_keep_the_contract(view: str, data: st.DataObject, questio
 
 
 PIECES = st.sampled_from(
-    [b"\x00", b"\x1b", b"\x1b]", b"\x1bP", b"\x1b[", b"\x07", b"\x1b\\", b"\n", b"\r", b"\r\n", b'"', b"{", b"}", b"[", b"]",
-     b",", b":", b"\\", b"\xff", b"\xe2\x80\x8d", b"\xcc\x81", b"a", b"the end ", b"<", b"\t", b"\b", b"-", b"@@ -1 ",
-     b"\xed\xa0\x80", b"\\u", b"d83d", b"a/b.py:3:", "🇩🇪".encode(), "\u0e33".encode(), b"x" * 400]
+    [b"\x00", b"\x1b", b"\x1b]", b"\x1bP", b"\x1b[", b"\x07", b"\x1b\\", b"\n", b"\r", b"\r\n", b'"', b"{", b"}", b"[",
+     b"]", b",", b":", b"\\", b"\xff", b"\xe2\x80\x8d", b"\xcc\x81", b"a", b"the end ", b"<", b"\t", b"\b", b"-",
+     b"@@ -1 ", b"\xed\xa0\x80", b"\\u", b"d83d", b"a/b.py:3:", "🇩🇪".encode(), "\u0e33".encode(), b"x" * 400]
 )  # fmt: skip
 
 
@@ -185,6 +186,43 @@ def test_code_that_is_asked_for_is_shown_with_its_body() -> None:
     excerpt = viewed("code", CODE, question="what does run_42 return?").excerpt
     assert "def run_42(self):" in excerpt
     assert "return total + 42" in excerpt
+
+
+def test_the_line_that_defines_a_name_wins_over_those_that_use_it() -> None:
+    filler = b"".join(b"    a%d = b%d\n" % (n, n) for n in range(12))
+    uses = b"".join(b"    print(compute_total(%d, compute_total))\n" % n + filler for n in range(40))
+    source = uses + b"compute_total = partial(subtract, first=None, second=None, strict=False)\n" + filler + uses
+    assert "partial(subtract" in viewed("code", source, question="what is compute_total?").excerpt
+
+
+@pytest.mark.parametrize("name", [b"RemovedInDjango41Warning", b"django_41", b"see django-41"])
+def test_words_that_a_name_joins_find_it(name: bytes) -> None:
+    query = query_for("what goes in Django 4.1?")
+    assert any(query.terms[term].text.endswith("41") for _, terms in query.hits(name) for term in terms)
+
+
+def test_a_setting_that_is_asked_for_is_shown_though_it_is_a_comment() -> None:
+    prose = b"".join(
+        b"# about cache-mode, and what the cache-mode of part %d does\n# goes on\n\n" % n for n in range(150)
+    )
+    source = prose + b"# cache-mode write-back\n\n" + prose
+    assert "write-back" in viewed("settings", source, question="what is the default cache-mode?").excerpt
+
+
+def test_scripts_and_drawings_of_a_page_are_no_answer() -> None:
+    words = b"the quota limit is 5 quota limit " * 8
+    page = HTML.replace(b"topic77 goes on.", b"the quota limit is 12.")
+    page = page.replace(
+        b"<body>\n", b"<body><script>\n" + words + b"\n</script><svg><text>" + words + b"</text></svg>\n"
+    )
+    excerpt = viewed("markup", page, question="what is the quota limit?").excerpt
+    assert "limit is 12" in excerpt
+    assert "limit is 5" not in excerpt
+
+
+def test_headings_of_a_page_in_one_line_are_found() -> None:
+    bounded = viewed("markup", HTML.replace(b"\n", b""), question="what does Part 133 say?")
+    assert "topic133" in bounded.excerpt
 
 
 def test_definitions_in_a_gap_stand_on_the_lines_that_are_said() -> None:

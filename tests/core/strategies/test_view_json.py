@@ -102,6 +102,54 @@ def test_the_record_asked_for_is_kept_whole() -> None:
     assert asked["seconds"] == 10 + 1234 % 7
 
 
+def releases() -> dict[str, Any]:
+    numbers = [f"{major}.{minor}.0" for major in range(1, 6) for minor in range(11)]
+    return {
+        "name": "thing",
+        "versions": {
+            number: {"version": number, "dist": {"sum": f"sum of {number}", "pad": "x" * 300}} for number in numbers
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the latest version and its sum?", "5.10.0"),
+        ("Which sum has the last 3.x?", "3.10.0"),
+        ("Which sum has the first 4.x?", "4.0.0"),
+    ],
+)
+def test_a_version_that_is_asked_for_by_its_place_is_shown(question: str, answer: str) -> None:
+    excerpt = excerpt_of(json.dumps(releases()).encode(), question=question)
+    assert f'"sum of {answer}"' in excerpt
+    json.loads(excerpt)
+
+
+def test_a_version_that_is_pointed_at_is_shown() -> None:
+    document = {"tags": {"stable": "2.7.0"}, **releases()}
+    assert '"sum of 2.7.0"' in excerpt_of(json.dumps(document).encode(), question="sum of the stable one?")
+
+
+def test_who_asks_for_one_state_does_not_ask_for_the_records_in_another() -> None:
+    rows = [
+        {"name": f"alert{n}", "state": "firing"}
+        if n % 2
+        else {"name": f"alert{n} of a node of the cluster", "state": "idle"}
+        for n in range(600)
+    ]
+    question = "Which alerts are firing on a node of the cluster?"
+    excerpt = excerpt_of(json.dumps(rows, indent=1).encode(), question=question)
+    assert excerpt.count('"firing"') > 2 * excerpt.count('"idle"')
+
+
+def test_a_record_that_is_named_is_shown_in_whatever_state() -> None:
+    rows = [{"order": f"W{n}", "status": "cancelled" if n % 2 else "delivered", "city": f"City{n}"} for n in range(400)]
+    excerpt = excerpt_of(json.dumps(rows).encode(), question="City of order W250, and of the cancelled W33?")
+    assert '"City250"' in excerpt
+    assert '"City33"' in excerpt
+
+
 def test_marks_count_what_is_left_out_and_say_where_it_is() -> None:
     rows = records(2_000, n700={"status": "failed"})
     source = json.dumps({"data": {"jobs": rows}}, indent=1).encode()

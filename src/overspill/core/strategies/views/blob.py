@@ -78,7 +78,7 @@ class BlobView:
         self._head = b""
         self._counts = [0] * len(self._query.terms)
         self._strings: list[tuple[float, int, Span, int]] = []
-        self._passages = Passages(room, self._query, landmarks=self._marks)
+        self._passages = Passages(room, self._query, landmarks=self._marks, reach=0)
 
     def feed(self, block: Block) -> None:
         if self._form is None:

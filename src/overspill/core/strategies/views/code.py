@@ -114,6 +114,22 @@ def definitions(block: Block) -> Iterator[Found]:
         last = one[0]
 
 
+_INTRODUCES = _MODIFIERS + rf"(?:{_TYPE}|{_FUNCTION}|const|let|var|type|#[ \t]*define)"
+_DEFINED = re.compile(
+    rb"[-+]?[ \t]*(?P<introduced>"
+    + _INTRODUCES.encode()
+    + rb"[ \t]+(?:\([^)\n]*\)[ \t]*)?)?(?P<name>[A-Za-z_$][\w$]*)(?P<sign>[ \t]*(?:=(?!=)|:(?!:)))?"
+)
+
+
+def defined_name(line: bytes) -> bytes:
+    """The name that a line defines or assigns, in lower case; empty when it only uses names."""
+    match = _DEFINED.match(line)
+    if match is None:
+        return b""
+    return match.group("name").lower() if match.group("introduced") or match.group("sign") else b""
+
+
 def name_of(label: str) -> str:
     """The name that a definition's line defines."""
     head = label.split("(")[0].split("{")[0].split("=")[0].strip(" :<")
@@ -127,7 +143,7 @@ class CodeView:
     def __init__(self, room: Budget, call: Call) -> None:
         self._room = room
         self._query = query_for(call.question)
-        self._passages = Passages(room, self._query, landmarks=definitions)
+        self._passages = Passages(room, self._query, landmarks=definitions, defines=defined_name)
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views import passages as P
+from overspill.core.strategies.views.code import defined_name
 from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
@@ -52,7 +53,7 @@ class DiffView:
         self._files: list[_File] = []
         self._files_seen = 0
         self._in_hunk = False
-        self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force)
+        self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name)
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)

@@ -18,6 +18,8 @@ from overspill.core.strategies.views.json_scan import Run
 VALUES_KEPT = 32
 FIELDS_KEPT = 4_000
 TEXT_BYTES = 48
+LONG_TEXT = "…"
+"""What stands for a text of more bytes: each may be another one."""
 KNOWN_KEPT = 20_000
 WATCHED = 24
 
@@ -125,7 +127,7 @@ class Facts:
                 self._count(fields, (depth, key), "[…]" if item else "[]")
                 self._walk(item, depth + 1, key)
             elif kind is str:
-                self._count(fields, (depth, key), item if len(item) <= TEXT_BYTES else None)
+                self._count(fields, (depth, key), item if len(item) <= TEXT_BYTES else LONG_TEXT)
             else:
                 here = self._count(fields, (depth, key), item)
                 if here is not None and kind is not bool and item is not None:
@@ -172,12 +174,18 @@ class Facts:
         elif isinstance(value, dict):
             plain = "{…}" if value else "{}"
         elif isinstance(value, str) and len(value) > TEXT_BYTES:
-            plain = None
+            plain = LONG_TEXT
         usual = False
         if here is not None:
             rare = here.rarity(plain)
             worth += rare
-            usual = rare == 0 and here.seen > 20 and here.values is not None and len(here.values) <= 4
+            usual = (
+                plain != LONG_TEXT
+                and rare == 0
+                and here.seen > 20
+                and here.values is not None
+                and len(here.values) <= 4
+            )
             if isinstance(value, int | float) and not isinstance(value, bool) and here.stands_out(value):
                 worth += 0.35
         if usual:

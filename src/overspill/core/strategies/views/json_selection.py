@@ -1,7 +1,7 @@
 """What to show of a JSON document, and the marks that keep it valid.
 
-Every tile is weighed by what it says, what stands around it and the keys above it; one that is
-shown brings the ends of all boxes that it lies in, so that each gap lies inside one box.
+The tiles that are worth most for their size are shown; one that is shown brings the ends of all
+boxes that it lies in, so that each gap lies inside one box.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from overspill.core.model import Gap, Span, Totals
 from overspill.core.ports import Excerpt
-from overspill.core.strategies.views.json_facts import IDENTITY_KEYS, Facts
+from overspill.core.strategies.views.json_facts import Facts
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
-from overspill.core.strategies.views.query_terms import Query, terms_in
+from overspill.core.strategies.views.json_weighing import Weighing
+from overspill.core.strategies.views.query_terms import Query
 
 MARK_BYTES = 50
 """About what a mark costs."""
@@ -23,8 +24,6 @@ DENSITY = 0.85
 """How much more a long group must be worth than a short one."""
 STATIC_SHARE = 0.18
 """What is odd by itself counts so much beside the answer to a question."""
-HARD_OF_HEARING = 0.55
-"""The usual values of a record gain so much less when another one speaks to the question."""
 COMPANY = 0.35
 """How fast the companions of an odd value lose worth, one after the other."""
 NEAR = 0.05
@@ -44,6 +43,7 @@ class _Group:
     heard: dict[int, float]
     static: float
     lent: float
+    size: int
 
 
 class JsonSelection:
@@ -61,7 +61,7 @@ class JsonSelection:
         self._facts = facts
         self._totals = totals
         self._broken = broken
-        self._weigh()
+        Weighing(tiles, query, facts)
         self._parts: dict[int, list[Tile]] = {}
         for tile in self._tiles.all:
             self._parts.setdefault(id(tile.box), []).append(tile)
@@ -82,103 +82,6 @@ class JsonSelection:
         if root.members > 1:
             return f"{root.members} JSON documents"
         return ""
-
-    # -- weighing -----------------------------------------------------------------------------
-
-    def _weigh(self) -> None:
-        """Gives each tile what it says itself, what its siblings say, and what the keys above it say."""
-        around: dict[int, dict[int, float]] = {}
-        odd: dict[int, float] = {}
-        for tile in self._tiles.all:
-            tile.static = self._static(tile)
-            tile.said = self._spoken(tile) if self._query else {}
-            box: Box | None = tile.box
-            fade, lent = 0.62, 0.6 * max(0.0, tile.static - 0.3)
-            for _ in range(3):
-                if box is None or (box.parent is None and box.members > 1):
-                    break
-                here = around.setdefault(id(box), {})
-                for term, force in tile.said.items():
-                    here[term] = max(here.get(term, 0.0), force * fade)
-                odd[id(box)] = max(odd.get(id(box), 0.0), lent)
-                if box.kind == "[":
-                    break
-                fade, lent, box = fade * 0.7, lent * 0.6, box.parent
-        keys: dict[int, dict[int, float]] = {}
-        for tile in self._tiles.all:
-            telling = 0.4 if tile.usual else 1.0 if tile.key and IDENTITY_KEYS.search(tile.key) else 0.7
-            audible = HARD_OF_HEARING if tile.usual else 1.0
-            heard: dict[int, float] = {}
-            for source, fade in self._contexts(tile.box, around):
-                for term, force in source.items():
-                    heard[term] = max(heard.get(term, 0.0), force * fade * audible)
-            for term, force in self._keys_above(tile.box, keys).items():
-                heard[term] = max(heard.get(term, 0.0), force * audible * 0.97 ** min(tile.index, 30))
-            tile.heard = heard
-            box = tile.box
-            tile.lent = telling * odd.get(id(box), 0.0)
-            if box.parent is not None and box.kind == "{":
-                tile.lent += 0.6 * telling * odd.get(id(box.parent), 0.0)
-
-    def _spoken(self, tile: Tile) -> dict[int, float]:
-        """The question terms in a tile: the more of the value or key a term is, the stronger it speaks."""
-        found: dict[int, float] = {}
-        key = b'"' + tile.key.encode("utf-8", "replace") + b'"'
-        for text, most in ((tile.value, 1.0), (key, 0.7)):
-            long = 0.8 if len(text) > 100 else 1.0
-            for term, force in self._query.forces(text).items():
-                found[term] = max(found.get(term, 0.0), most * long * force)
-        return found
-
-    def _contexts(
-        self, box: Box | None, around: dict[int, dict[int, float]]
-    ) -> Iterator[tuple[dict[int, float], float]]:
-        fade = 1.0
-        for _ in range(3):
-            if box is None or (box.kind == "[" and fade < 1.0):
-                return
-            found = around.get(id(box))
-            if found and box.kind != "[":
-                yield found, fade
-            fade *= 0.75
-            box = box.parent
-
-    def _keys_above(self, box: Box | None, known: dict[int, dict[int, float]]) -> dict[int, float]:
-        if box is None or not self._query:
-            return {}
-        found = known.get(id(box))
-        if found is None:
-            found = {term: force * 0.8 for term, force in self._keys_above(box.parent, known).items()}
-            if box.name and not box.name.startswith("["):
-                for term in terms_in(self._query.mask(box.name.encode("utf-8", "replace"))):
-                    found[term] = 0.7
-            known[id(box)] = found
-        return found
-
-    def _static(self, tile: Tile) -> float:
-        value: object = None
-        if len(tile.value) <= 4_000 and tile.box.kind != '"':
-            try:
-                value = json.loads(tile.value)
-            except (ValueError, RecursionError):
-                value = None
-        static = 0.0
-        if tile.box.kind == '"':
-            static = 0.25 / (1 + tile.index / 80) if tile.index < 400 else 0.02
-            static /= 1 + 0.5 * tile.box.depth
-        else:
-            static = self._facts.worth(tile.box.depth, tile.field, value)
-            tile.usual = static < 0
-            if isinstance(value, dict | list) and value:
-                static = max(static, self._facts.best_worth(value, tile.box.depth + 1, tile.field))
-        static += 0.5 / (1 + tile.box.depth) ** 1.5
-        if tile.index == 0:
-            static += 0.12
-        elif tile.index == tile.box.members - 1:
-            static += 0.08
-        if tile.key and IDENTITY_KEYS.search(tile.key):
-            static += 0.12
-        return float(static - min(0.2, len(tile.span.data) / 4_000))
 
     # -- choosing -----------------------------------------------------------------------------
 
@@ -233,7 +136,7 @@ class JsonSelection:
                 asked += self._worth[term] * force / (1 + 0.3 * shown[term])
             repeated = fields.get((tile.box.depth, tile.field), 0)
             worth = asked + share * (group.static / (1 + 0.12 * repeated) + group.lent * alone)
-            cost = sum(len(tile.span.data) for tile in group.tiles) + MARK_BYTES + _unopened_bytes(tile.box, opened)
+            cost = group.size + MARK_BYTES + _unopened_bytes(tile.box, opened)
             return float(worth * (1 + 0.2 * min(4, len(group.tiles) - 1)) / (cost + 120) ** DENSITY)
 
         heap = [(-value(group), group.tiles[0].span.start, group) for group in self._groups]
@@ -399,6 +302,7 @@ def _group(tiles: list[Tile]) -> _Group:
     return _Group(
         tiles, frozenset(said) | frozenset(heard), said, heard,
         max(tile.static for tile in tiles), max(tile.lent for tile in tiles),
+        sum(len(tile.span.data) for tile in tiles),
     )  # fmt: skip
 
 

@@ -7,19 +7,20 @@ valid the excerpt can't be either; the headline says so.
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from overspill.core.model import Block, Budget, Call, Totals
 from overspill.core.strategies.views.json_facts import Facts
+from overspill.core.strategies.views.json_pointers import resolved
 from overspill.core.strategies.views.json_scan import Frame, Run, Scan
 from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection
 from overspill.core.strategies.views.json_tiles import Tiles, key_of
+from overspill.core.strategies.views.json_weighing import ROW_MEMBERS
 from overspill.core.strategies.views.passages import pool_bytes, room_bytes
 from overspill.core.strategies.views.query_terms import query_for, terms_in, worths
 
 STUDIED_BYTES = 2 << 20
 """Values are counted in this much of a document; later ones are weighed by what was learned there."""
-_POINTER_WORDS = re.compile(r"\b(?:latest|current|default|active|stable|newest|head|main)\b")
-_POINTER = re.compile(rb'"(latest|current|default|active|stable|newest|head|main)"\s*:\s*"([^"\\]{2,40})"')
 _OPENING_KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
@@ -103,7 +104,7 @@ class JsonView:
                 here = around.setdefault(id(frame), {})
                 for term, force in forces.items():
                     here[term] = max(here.get(term, 0.0), force)
-                if frame.kind == "[":
+                if frame.kind == "[" or frame.members >= 2 * ROW_MEMBERS:
                     break
                 frame = frame.parent
         scale = 1.0 / (max(worth, default=0.0) or 1.0)
@@ -126,18 +127,14 @@ class JsonView:
         return scores
 
     def _follow_pointers(self, call: Call) -> None:
-        """A question after the latest asks for what the document calls the latest."""
-        named = set(_POINTER_WORDS.findall(call.question.lower()))
-        if not named:
-            return
-        for run in self._runs:
-            for key, value in _POINTER.findall(run.data):
-                if key.decode() in named:
-                    self._query = query_for(f"{call.question} `{value.decode('utf-8', 'replace')}`")
-                    self._counts = [0] * len(self._query.terms)
-                    for other in self._runs:
-                        other.forces = self._query.forces(other.data, self._counts)
-                    return
+        """A question after the latest asks for what is the latest in this document."""
+        openings = (run.frame.opening for run in self._runs if run.first == 0)
+        question = resolved(call.question, chain((run.data for run in self._runs), openings))
+        if question != call.question:
+            self._query = query_for(question)
+            self._counts = [0] * len(self._query.terms)
+            for run in self._runs:
+                run.forces = self._query.forces(run.data, self._counts)
 
     def _key_mask(self, frame: Frame | None, known: dict[int, int]) -> int:
         """The question terms in the keys that lead to a container."""

@@ -6,6 +6,7 @@ styles count little.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable, Iterator
 
@@ -33,6 +34,11 @@ _MARKDOWN_MARK = re.compile(
 _TAG = re.compile(r"<[^<>]*>|&#?\w+;")
 _TAGS = re.compile(rb"</?[A-Za-z!?][^<>\n]{0,200}>")
 _BLOCK_TAGS = re.compile(rb"</(?:p|div|li|td|span|dd|section|item|entry)>|<(?:meta|link|br|td|\w+:\w+)\b")
+_PARTS = re.compile(
+    rb"<(?:h[1-6]|p|li|tr|dt|dd|pre|section|article|table|[uod]l|title|caption|figcaption|summary|legend|script|style|svg)\b",
+    re.IGNORECASE,
+)
+"""Tags that begin something of its own, wherever in a line they stand."""
 _RAW = re.compile(rb"<(?:script|style|svg)\b", re.IGNORECASE)
 _RAW_END = re.compile(rb"</(?:script|style|svg)\s*>", re.IGNORECASE)
 
@@ -62,6 +68,8 @@ def _html_marks(block: Block) -> Iterator[Found]:
     last = -1
     for match in _HTML_MARK.finditer(data):
         start = data.rfind(b"\n", 0, match.start()) + 1
+        if match.start() - start > P.ATOM_BYTES:
+            start = match.start()
         if start == last or (start == 0 and block.column):
             continue
         last = start
@@ -109,6 +117,9 @@ class MarkupView:
         self._query = query_for(call.question)
         self._passages: Passages | None = None
         self._html = False
+        self._raw: list[tuple[int, int]] = []
+        """Where in the block at hand scripts, styles and drawings stand."""
+        self._raw_open = False
 
     def feed(self, block: Block) -> None:
         if self._passages is None:
@@ -118,9 +129,30 @@ class MarkupView:
                 self._room,
                 self._query,
                 landmarks=_html_marks if self._html else _markdown_marks,
-                counts_hit=(lambda data, at: not _in_tag(data, at)) if self._html else None,
+                counts_hit=self._is_read if self._html else None,
+                begins=_PARTS if self._html else None,
             )
+        if self._html:
+            self._find_raw(block.data)
         self._passages.feed(block)
+
+    def _find_raw(self, data: bytes) -> None:
+        self._raw.clear()
+        at = 0
+        while at < len(data):
+            opens = None if self._raw_open else _RAW.search(data, at)
+            if not self._raw_open and opens is None:
+                break
+            start = opens.end() if opens else at
+            ends = _RAW_END.search(data, start)
+            at = ends.end() if ends else len(data)
+            self._raw.append((start, at))
+            self._raw_open = ends is None
+
+    def _is_read(self, data: bytes, at: int) -> bool:
+        """Whether a reader of the page would see what stands here."""
+        before = bisect.bisect_right(self._raw, (at, len(data))) - 1
+        return not (before >= 0 and at < self._raw[before][1]) and not _in_tag(data, at)
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         passages = self._passages

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -26,7 +27,7 @@ REFUSALS = 40
 REACH = 6
 """Atoms on either side that a hit makes interesting."""
 FADE = 0.86
-DENSITY = 0.3
+DENSITY = 0.45
 """How much a long passage must be worth more than a short one."""
 STRETCH = 0.5
 """A passage goes on while the next line is worth this share of its best."""
@@ -34,6 +35,8 @@ PASSAGE_SHARE = 0.12
 """Of the room, at most so much goes to one passage."""
 REPEAT = 0.2
 """How much less a term is worth each time that it was shown."""
+DEFINED = 1.5
+"""How much more the line that defines a name says about it than one that uses it."""
 INHERITED = 0.75
 ASKED_SHARE = 0.9
 """Of the room, what goes to the passages that speak to the question; the rest to the outline."""
@@ -96,11 +99,17 @@ class Passages:
         landmarks: Callable[[Block], Iterable[Found]],
         counts_hit: Callable[[bytes, int], bool] | None = None,
         force_of: Callable[[bytes], float] | None = None,
+        defines: Callable[[bytes], bytes] | None = None,
+        begins: re.Pattern[bytes] | None = None,
         reach: int = REACH,
     ) -> None:
         self._room = room
         self._counts_hit = counts_hit
         self._force_of = force_of
+        self._defines = defines
+        """The name that a line defines, in lower case, or nothing."""
+        self._begins = begins
+        """Where in a long line a new part begins."""
         self._reach = reach
         self._query = query
         self._landmarks_of = landmarks
@@ -190,7 +199,7 @@ class Passages:
         atoms: list[_Atom] = []
         for segment in self._pool:
             hit = 0
-            for part in _atoms_of(segment.span):
+            for part in _atoms_of(segment.span, self._begins):
                 terms: list[int] = []
                 end = part.end - segment.span.start
                 while hit < len(segment.hits) and segment.hits[hit][0] < end:
@@ -221,8 +230,10 @@ class Passages:
             force = 1.35 if atom.span.start in landmark_at else 1.0
             if self._force_of is not None:
                 force *= self._force_of(atom.span.data)
+            defined = self._defines(atom.span.data) if self._defines else b""
             for term in terms:
-                _spread(strengths, atoms, index, term, force, reach=self._reach)
+                told = force * (DEFINED if defined and _names(defined, self._query.terms[term].text) else 1.0)
+                _spread(strengths, atoms, index, term, told, reach=self._reach)
         self._inherit(atoms, strengths, telling)
         return strengths
 
@@ -273,6 +284,12 @@ class Passages:
             taken += len(atom.span.data)
 
 
+def _names(defined: bytes, asked: str) -> bool:
+    """Whether a name is the one that is asked for, or holds it as some of its words."""
+    text = asked.encode()
+    return text == defined or (text in defined and (b"_" in text or b"-" in text))
+
+
 def _segment_end(data: bytes, at: int) -> int:
     """Where a segment that starts here ends: after a line if one ends in reach, else at a safe byte."""
     if len(data) - at <= SEGMENT_BYTES:
@@ -296,7 +313,7 @@ def _soft_cut(data: bytes, at: int, wanted: int) -> int:
     return place if place > at else cut_after(data, wanted)
 
 
-def _atoms_of(span: Span) -> Iterator[Span]:
+def _atoms_of(span: Span, begins: re.Pattern[bytes] | None) -> Iterator[Span]:
     for line in span.lines():
         if len(line.data) <= ATOM_BYTES + ATOM_BYTES // 2:
             yield line
@@ -304,6 +321,9 @@ def _atoms_of(span: Span) -> Iterator[Span]:
         at = 0
         while at < len(line.data):
             end = _soft_cut(line.data, at, at + ATOM_BYTES)
+            parting = begins.search(line.data, at + 1, end) if begins else None
+            if parting and cut_before(line.data, parting.start()) == parting.start():
+                end = parting.start()
             yield line.part(at, end)
             at = end
 

@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-MAX_TERMS = 28
+MAX_TERMS = 40
+JOINTS = ("", "_", "-")
+"""How names in programs join the words that a question says apart."""
+JOINED = 0.95
+"""Just under a word by itself: pairs must not crowd words out."""
 
 _WORD = re.compile(r"[#@$]?[^\W_]+(?:[._:/@+-]+[^\W_]+|_+[^\W_]*)*|_+[^\W_]\w*", re.UNICODE)
 _QUOTED = re.compile(r"`([^`]{2,80})`|\"([^\"]{2,80})\"|'([^'\s]{2,60})'|([\w.:/-]+)\(\)")
@@ -99,12 +103,17 @@ def terms_of(question: str) -> tuple[Term, ...]:
     for match in _QUOTED.finditer(question):
         quoted = next(group for group in match.groups() if group)
         add(quoted.strip(), 1.6, True)
+    before, end_before = "", -1
     for match in _WORD.finditer(question):
         token = match.group().rstrip(".:/-+@")
         lower = token.lower()
         if not token or lower in STOP_WORDS:
             continue
         pieces = [piece.lower() for piece in _PIECE.findall(token)]
+        if before and match.start() == end_before + 1:
+            for joint in JOINTS:
+                add(before + joint + ("".join(pieces) if token[0].isdigit() else stem(lower)), JOINED, False)
+        before, end_before = (lower, match.end()) if lower.isalpha() else ("", -1)
         if re.fullmatch(r"[A-Za-z]+(?:/[A-Za-z]+)+", token):
             for piece in token.lower().split("/"):
                 if len(piece) > 2 and piece not in STOP_WORDS:

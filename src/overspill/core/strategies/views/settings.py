@@ -22,6 +22,17 @@ _LINE = re.compile(
 _NAMES = re.compile(r"\.(?:conf|cfg|ini|cnf|properties|toml|ya?ml|env|service)\b|/etc/|sysctl|\.\w+rc\b", re.IGNORECASE)
 
 
+_SETS = re.compile(
+    rb"[ \t]*(?:[#;]+[ \t]*(?=[\w.]*[-_.]))?(?P<name>[A-Za-z_][\w.\-]*)[ \t]*[=: \t][ \t]*\S+(?:[ \t]+\S+){0,3}\s*$"
+)
+
+
+def set_name(line: bytes) -> bytes:
+    """The name that a line sets, or would set were it no comment; a sentence sets nothing."""
+    match = _SETS.match(line[:200])
+    return match.group("name").lower() if match else b""
+
+
 def sniff(sample: bytes, call: Call) -> float:
     """Comments, sections and ``name value`` lines, and little else."""
     lines = [line.strip() for line in sample.split(b"\n")[:600] if line.strip()]
@@ -54,7 +65,7 @@ class SettingsView:
 
     def __init__(self, room: Budget, call: Call) -> None:
         self._query = query_for(call.question)
-        self._passages = Passages(room, self._query, landmarks=_lines)
+        self._passages = Passages(room, self._query, landmarks=_lines, defines=set_name)
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)
