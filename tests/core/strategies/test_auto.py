@@ -199,6 +199,12 @@ SAMPLES = (
     b"".join(ordinary(300)),
     b"=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.01s)\n    a_test.go:3: no\n" * 60,
     b" 10%\r 20%\r 30%\rdone\n" * 200,
+    b"make[2]: Entering directory '/src'\n  CC       main.o\na.c:3:1: error: no such thing\n    3 | x\n      | ^\n"
+    * 60,
+    b'Traceback (most recent call last):\n  File "/app/a.py", line 3, in f\n    g()\nValueError: no\n' * 60,
+    b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\n" * 100,
+    bytes(range(256)) * 60,
+    b"It was a long day, and nothing much came of it in the end; so they went home.\n\n" * 80,
 )
 
 

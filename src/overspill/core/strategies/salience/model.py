@@ -36,10 +36,10 @@ def _dense(table: Mapping[str, float]) -> list[float]:
 
 
 def scores(columns: Sequence[bytearray], tables: Tables) -> list[float]:
-    """One score per unit: higher matters more."""
+    """One score per unit: higher matters more. What a column says of all units alike is left out."""
     total = [0.0] * len(columns[0]) if columns else []
     for name, column in zip(NAMES, columns, strict=True):
         table = tables.get(name)
-        if table:
+        if table and column.count(column[0]) < len(column):
             total = list(map(add, total, map(table.__getitem__, column)))
     return total

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from heapq import nlargest
+from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 
@@ -51,14 +52,14 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
         alike = [index for index, row in zip(members, rows, strict=True) if len(row) == width]
         slots = zip(*[row for row in rows if len(row) == width], strict=True)
         for _, slot in zip(range(SLOTS), slots, strict=False):
-            counts = Counter(slot)
-            if len(counts) == 1:
+            different = len(set(slot))
+            if different == 1:
                 continue
             numbers = _numbers(slot)
-            if numbers and len(counts) > 3:
+            if numbers and different > 3:
                 _grade_numbers(found.outliers, numbers, alike)
-            if len(counts) <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
-                _grade_rare(found, slot, counts, alike)
+            if different <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
+                _grade_rare(found, slot, Counter(slot), alike)
     return found
 
 
@@ -67,13 +68,13 @@ def _numbers(slot: Sequence[bytes]) -> list[float]:
     if not _NUMBER.issuperset(slot[0]):
         return []
     try:
-        return [float(value) for value in slot]
+        return list(map(float, slot))
     except ValueError:
         return []
 
 
 def _sorted(numbers: Sequence[float]) -> bool:
-    return all(before <= after for before, after in zip(numbers, numbers[1:], strict=False))
+    return all(before <= after for before, after in pairwise(numbers))
 
 
 def _grade_numbers(found: bytearray, values: Sequence[float], alike: Sequence[int]) -> None:
