@@ -44,7 +44,7 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
     for members in groups.values():
         if not LEAST_ALIKE <= len(members) <= MOST_ALIKE:
             continue
-        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split() for index in members]
+        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split(None, SLOTS) for index in members]
         widths = Counter(map(len, rows))
         width = max(widths, key=lambda width: (widths[width], width))
         if not width or widths[width] < LEAST_ALIKE:
