@@ -37,7 +37,9 @@ def _dense(table: Mapping[str, float]) -> list[float]:
 
 def scores(columns: Sequence[bytearray], tables: Tables) -> list[float]:
     """One score per unit: higher matters more. What a column says of all units alike is left out."""
-    total = [0.0] * len(columns[0]) if columns else []
+    if not columns or not columns[0]:
+        return []
+    total = [0.0] * len(columns[0])
     for name, column in zip(NAMES, columns, strict=True):
         table = tables.get(name)
         if table and column.count(column[0]) < len(column):
