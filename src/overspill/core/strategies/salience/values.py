@@ -22,6 +22,8 @@ EXTREMES = 3
 """So many of the highest values of one slot can stand out."""
 USUAL_SHARE = 8
 """A slot with fewer values than one for so many lines is one of usual values: a rare one among them says something."""
+RARE_SHARE = 50
+"""A value is rare when the most usual one of its slot is so many times as frequent."""
 _SEPARATED = bytes(32 if code in b"\"'`=,:;[](){}<>|#@" else code for code in range(256))
 _NUMBER = frozenset(b"0123456789.-+")
 
@@ -106,7 +108,7 @@ def _grade_rare(found: Standing, slot: Sequence[bytes], counts: Mapping[bytes, i
     seen: set[bytes] = set()
     for index, value in zip(alike, slot, strict=True):
         count = counts[value]
-        if count * USUAL_SHARE > most or value in seen:
+        if count * RARE_SHARE > most or value in seen:
             continue
         seen.add(value)
         grade = 3 if count == 1 else 2 if count <= 3 else 1
