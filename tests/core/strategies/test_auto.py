@@ -199,6 +199,12 @@ SAMPLES = (
     b"".join(ordinary(300)),
     b"=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.01s)\n    a_test.go:3: no\n" * 60,
     b" 10%\r 20%\r 30%\rdone\n" * 200,
+    b"make[2]: Entering directory '/src'\n  CC       main.o\na.c:3:1: error: no such thing\n    3 | x\n      | ^\n"
+    * 60,
+    b'Traceback (most recent call last):\n  File "/app/a.py", line 3, in f\n    g()\nValueError: no\n' * 60,
+    b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\n" * 100,
+    bytes(range(256)) * 60,
+    b"It was a long day, and nothing much came of it in the end; so they went home.\n\n" * 80,
 )
 
 
@@ -239,14 +245,21 @@ def test_the_one_value_that_differs_is_shown() -> None:
     assert "/items/1777 418" in shown(b"".join(lines), 400).text
 
 
-def test_the_slowest_is_shown_however_its_name_is_made() -> None:
+def test_the_slowest_stands_out_however_its_name_is_made() -> None:
     lines = [
         b'{"level":30,"time":%d,"reqId":"req-%s","took":%d.5,"msg":"done"}\n'
         % (1742221183966 + n, b"abc"[n % 3 : n % 3 + 1] if n % 2 else b"%dx" % n, 90 + n * 7919 % 41)
         for n in range(3000)
     ]
     lines[1203] = b'{"level":30,"time":1742221185169,"reqId":"req-b","took":7196.25,"msg":"done"}\n'
-    assert '"took":7196.25' in shown(b"".join(lines), 500).text
+    lines[1703] = b'{"level":30,"time":1742221185669,"reqId":"req-c","took":6047.25,"msg":"done"}\n'
+    data = b"".join(lines)
+    found = features.gather(units.cut([Span(0, data, 1)]), None, None, Call(), Totals(len(data), 3000))
+    outliers = found.columns[features.NAMES.index("outlier")]
+    assert [index for index, grade in enumerate(outliers) if grade == 4] == [1203, 1703]
+    text = shown(data, 500).text
+    assert '"took":7196.25' in text
+    assert '"took":6047.25' in text
 
 
 def test_a_failed_run_raises_the_evidence_of_failure() -> None:

@@ -13,6 +13,38 @@ LOG = b"".join(b"2024-05-01 12:%02d:%02d INFO worker: step %d done\n" % (n // 60
 TESTS = b"=== RUN   TestA\n--- PASS: TestA (0.00s)\n" * 60 + b"--- FAIL: TestB (0.01s)\n"
 BUILD = b"src/a.c:12:5: warning: unused variable 'x'\n   12 |     int x;\n      |         ^\n" * 30
 TRACE = b'Traceback (most recent call last):\n  File "/app/a.py", line 3, in f\n    g()\nValueError: no\n' * 20
+APT = (
+    b"Get:12 http://deb.example bookworm/main amd64 git amd64 [7,000 kB]\nUnpacking git (1:2.39) ...\nSetting up git\n"
+    * 30
+)
+MAKE = (
+    b"make[2]: Entering directory '/src'\n  CC       main.o\ngcc -O2 -c util.c -o util.o\n[ 45%] Built target core\n"
+    * 30
+)
+DOCKER = b"#5 [2/4] RUN pip install flask\n#5 0.412 Collecting flask\n#5 DONE 3.1s\nStep 3/9 : COPY . .\n" * 30
+DOTS = b"  50K .......... .......... .......... .......... ..........  1% 14.1M 2s\n" * 60
+TRACES = {
+    "java": b'Exception in thread "main" IllegalStateException: no\n\tat a.B.c(B.java:3)\nCaused by: d.E: f\n',
+    "javascript": b"TypeError: x is not a function\n    at run (/app/a.js:3:5)\n    at main (/app/b.js:9:1)\n",
+    "go": b"panic: no\n\ngoroutine 1 [running]:\nmain.run(0x1)\n\t/app/main.go:12 +0x1d\n",
+    "rust": b"thread 'main' panicked at src/main.rs:3:5:\nstack backtrace:\n   1: app::run\n             at ./a.rs:3\n",
+    "c++": b"#0  0x00007f11 in run (x=1) at a.cc:3\n#1  0x00007f12 in main () at b.cc:9\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("sample", "kind"),
+    [
+        (APT, "build log"),
+        (MAKE, "build log"),
+        (DOCKER, "build log"),
+        (DOTS, "progress"),
+        *((trace * 20, "stack trace") for trace in TRACES.values()),
+    ],
+)
+def test_builds_progress_and_traces_are_told_apart(sample: bytes, kind: str) -> None:
+    assert line_kind(sample) == kind
+    assert form(sample, Call()).view is None
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,16 @@ _KINDS = (
      rb"performance|[A-Z]{1,4}\d{2,5})\b| *\d* \| |\s+\d+:\d+ +(?:error|warning) |(?:error|"
      rb"warning)(?:\[\w+\])?: | *--> )"),
     ("stack trace", rb"^(?:\s+at [\w$.<]|\s+File \"|Traceback|Caused by|==\d+==|#\d+ +0x|\s*#\d+ |goroutine \d|"
-        rb"\s+- (?:locked|waiting)|0x[0-9a-f]{8})"),
+        rb"\s+- (?:locked|waiting)|0x[0-9a-f]{8}|\s+\d+: +\S+::|\t\S+:\d+ \+0x|thread '|panic: )"),
+    ("build log", rb"^(?:\[ *\d+(?:/\d+\]|%\]) \S|g?make(?:\[\d+\])?: | *(?:CC|CXX|LD|AR|GEN|HOSTCC) +\S+$|"
+        rb" +(?:Compiling|Downloaded|Checking|Building|Finished) \S|Collecting \S|(?:Get|Hit|Ign):\d+ |"
+        rb"(?:Setting up|Unpacking|Preparing to unpack|Selecting previously|Processing triggers for|Installing|"
+        rb"Downloading|Successfully|Requirement already satisfied:) \S|> Task :|\[INFO\] |npm (?:WARN|ERR|notice|info)|"
+        rb"(?:\S*/)?(?:g?cc|[cg]\+\+|clang(?:\+\+)?|rustc|javac|libtool:?) .*-[a-zA-Z]|#\d+ (?:\d+\.\d+|DONE|CACHED|"
+        rb"\[)|Step \d+/\d+ : |(?:yarn|pnpm|bundle|go): )"),
+    ("progress", rb"^(?:.{0,200}\r.{0,200}\r|.{0,120}\b\d{1,3}(?:\.\d+)?%.{0,80}"
+        rb"(?:\bETA\b|[KMG]i?B?/s|\d[KMG]=|\|)|"
+        rb" *\d+[KM] (?:\.{10} ?){3}|frame= *\d+ )"),
     ("log", rb"^(?:\S{1,24} )?(?:\S{1,40} )?(?:" + _STAMP + rb"|[^\s\"{}<,][^,\n]{0,60}?\d\d:\d\d:\d\d|(?:ts|"
         rb"time|level|lvl)=|\{\"(?:level|ts|time|"
         rb"msg)\"|\[?(?:INFO|WARN|ERROR|DEBUG)\b)"),

@@ -44,7 +44,7 @@ class Rules:
         ):
             for name, pattern in patterns.items():
                 _checked(f"{setting}.{name}", pattern, may_be_empty=setting == "block_ends")
-        for name in self.block_ends.keys() - self.block_starts.keys():
+        for name in sorted(self.block_ends.keys() - self.block_starts.keys()):
             raise PolicyError(f"block_ends.{name}", self.block_ends[name], f"a pattern in block_starts.{name} as well")
 
     def __bool__(self) -> bool:

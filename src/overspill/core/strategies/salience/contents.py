@@ -18,7 +18,7 @@ HEADING_CHARS = 40
 LEAST_LINES = 24
 """A gap of fewer lines isn't worth the words that say what most of it is."""
 MOST_SHARE = 0.5
-_HEADING = re.compile(rb"\s{0,3}(?:#{1,6} |={3,} ?|\*{3,} ?|-{3,} ?|_{3,} ?)(?=[^\W_])([^\r\n=*#_]{3,120})")
+_HEADING = re.compile(rb"\s{0,3}(?:#{1,6} |={3,} ?|\*{3,} ?|-{3,} ?|_{3,} ?)(?=[^\W_])([^\r\n=*#_;]{3,120})")
 _PHRASE = re.compile(rb"[A-Za-z]{2,}(?:[ _:-]{1,2}[A-Za-z]{2,}){1,5}")
 
 

@@ -36,10 +36,12 @@ def _dense(table: Mapping[str, float]) -> list[float]:
 
 
 def scores(columns: Sequence[bytearray], tables: Tables) -> list[float]:
-    """One score per unit: higher matters more."""
-    total = [0.0] * len(columns[0]) if columns else []
+    """One score per unit: higher matters more. What a column says of all units alike is left out."""
+    if not columns or not columns[0]:
+        return []
+    total = [0.0] * len(columns[0])
     for name, column in zip(NAMES, columns, strict=True):
         table = tables.get(name)
-        if table:
+        if table and column.count(column[0]) < len(column):
             total = list(map(add, total, map(table.__getitem__, column)))
     return total

@@ -16,7 +16,7 @@ LEAST_NEW = 0.02
 """However often it was said, this much of a unit's worth stays."""
 BLOCK_NEW = 0.6
 """What stands by a unit that said something new goes on with it: it counts as new by at least this much."""
-RARE_NEW = 0.6
+RARE_NEW = 0.3
 """A value that is rare in its place is news by itself, however often the words around it were said."""
 BRIDGE_UNITS = 3
 """No gap of more units than this is filled because its mark would cost more than it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from heapq import nlargest
+from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ EXTREMES = 3
 """So many of the highest values of one slot can stand out."""
 USUAL_SHARE = 8
 """A slot with fewer values than one for so many lines is one of usual values: a rare one among them says something."""
+RARE_SHARE = 50
+"""A value is rare when the most usual one of its slot is so many times as frequent."""
 _SEPARATED = bytes(32 if code in b"\"'`=,:;[](){}<>|#@" else code for code in range(256))
 _NUMBER = frozenset(b"0123456789.-+")
 
@@ -43,7 +46,7 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
     for members in groups.values():
         if not LEAST_ALIKE <= len(members) <= MOST_ALIKE:
             continue
-        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split() for index in members]
+        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split(None, SLOTS) for index in members]
         widths = Counter(map(len, rows))
         width = max(widths, key=lambda width: (widths[width], width))
         if not width or widths[width] < LEAST_ALIKE:
@@ -51,14 +54,14 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
         alike = [index for index, row in zip(members, rows, strict=True) if len(row) == width]
         slots = zip(*[row for row in rows if len(row) == width], strict=True)
         for _, slot in zip(range(SLOTS), slots, strict=False):
-            counts = Counter(slot)
-            if len(counts) == 1:
+            different = len(set(slot))
+            if different == 1:
                 continue
             numbers = _numbers(slot)
-            if numbers and len(counts) > 3:
+            if numbers and different > 3:
                 _grade_numbers(found.outliers, numbers, alike)
-            if len(counts) <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
-                _grade_rare(found, slot, counts, alike)
+            if different <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
+                _grade_rare(found, slot, Counter(slot), alike)
     return found
 
 
@@ -67,13 +70,13 @@ def _numbers(slot: Sequence[bytes]) -> list[float]:
     if not _NUMBER.issuperset(slot[0]):
         return []
     try:
-        return [float(value) for value in slot]
+        return list(map(float, slot))
     except ValueError:
         return []
 
 
 def _sorted(numbers: Sequence[float]) -> bool:
-    return all(before <= after for before, after in zip(numbers, numbers[1:], strict=False))
+    return all(before <= after for before, after in pairwise(numbers))
 
 
 def _grade_numbers(found: bytearray, values: Sequence[float], alike: Sequence[int]) -> None:
@@ -105,7 +108,7 @@ def _grade_rare(found: Standing, slot: Sequence[bytes], counts: Mapping[bytes, i
     seen: set[bytes] = set()
     for index, value in zip(alike, slot, strict=True):
         count = counts[value]
-        if count * USUAL_SHARE > most or value in seen:
+        if count * RARE_SHARE > most or value in seen:
             continue
         seen.add(value)
         grade = 3 if count == 1 else 2 if count <= 3 else 1
