@@ -14,7 +14,7 @@ import os
 import select
 import time
 
-from overspill.process_pipes import Pipes, read_some
+from overspill.process_pipes import PIPE_BYTES, Pipes, read_some
 from overspill.surroundings import in_foreground, original_environment
 
 TYPE_CHECKING = False
