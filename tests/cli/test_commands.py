@@ -262,7 +262,7 @@ WRONG = [
     (("grep", "HANDLE"), 2),
     (("outline", "ovs_zzzzzzzz"), 1),
     (("query", "HANDLE"), 2),
-    (("search", "x"), 2),
+    (("search", " "), 2),
     (("show", "ovs_zzzzzzzz"), 1),
     (("show", "--raw", "ovs_zzzzzzzz"), 1),
     (("diff", "HANDLE", "ovs_zzzzzzzz"), 1),
