@@ -34,6 +34,9 @@ bench: $(VENV)/developing ## Print the figures, as ratios measured side by side
 	$(BIN)/python bench/tokens.py
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/auto.py
+	$(BIN)/python bench/grep.py
+	$(BIN)/python bench/mcp.py
 
 docs: $(VENV)/developing ## Write the pages that follow from the code
 	$(BIN)/python tools/cli_reference.py
