@@ -379,7 +379,7 @@ def beside(lines: Mapping[str, Mapping[int, Sequence[Row]]], tokens: int) -> str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, default=HERE.parent.parent / "shared" / "corpus" / "dev")
+    parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--kind", default="", help="only cases of this kind, where the corpus says it")
     parser.add_argument("--hints", action="store_true", help="give the command, the exit status and the question")

@@ -181,7 +181,7 @@ def walk(job: tuple[dict[str, Any], bytes, int, bool]) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, default=Path(__file__).resolve().parents[2] / "shared/corpus/dev")
+    parser.add_argument("--corpus", type=Path, required=True, help="a folder with cases.jsonl and files/")
     parser.add_argument("--tokens", type=int, default=2000)
     parser.add_argument("--question", action="store_true", help="the excerpt is made with the question known")
     parser.add_argument("--only", default="")

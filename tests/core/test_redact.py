@@ -78,7 +78,7 @@ Authorization: required
 git@github.com:owner/repository.git
 ssh://git@github.com/owner/repository.git https://somebody@example.com/
 OLDPWD=/home/somebody MAX_TOKENS=200000
-npm_config_registry=https://registry.npmjs.org/
+npm_config_registry=https://packages.example/
 -----BEGIN CERTIFICATE-----
 MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ
 -----END CERTIFICATE-----
