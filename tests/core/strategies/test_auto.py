@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -104,6 +105,32 @@ def test_headline_is_a_line_of_the_source() -> None:
     found = re.fullmatch(r"line (\d+): (.*)", bounded.headline)
     assert found
     assert " ".join(lines[int(found[1]) - 1].decode().split()).startswith(found[2])
+
+
+def test_one_failure_is_the_key_finding_and_of_hundreds_it_is_how_many() -> None:
+    passed = [b"test_case_%d (suite.Ledger) ... ok\n" % n for n in range(1500)]
+    cause = b"AssertionError: 24683 != 18513 : moving an entry must not change the balance\n"
+    one = b"".join(
+        [*passed, b"FAIL: test_moving (suite.Ledger)\n", cause, b"\nRan 1501 tests\n\nFAILED (failures=1)\n"]
+    )
+    assert "24683 != 18513" in shown(one, 400).headline
+    many = b"".join(b"FAILED suite.py::test_%d - KeyError: %d\n" % (n, n) for n in range(300))
+    told = shown(b"".join(passed) + many + b"== 300 failed, 1500 passed in 3.1s ==\n", 400).headline
+    assert "300 failed" in told
+
+
+def test_words_of_trouble_in_code_and_documents_are_no_key_finding() -> None:
+    code = "".join(f"def handle_error_{n}(error):\n    raise FatalError('error {n}')\n\n" for n in range(400)).encode()
+    assert shown(code, 400, Call(command="cat errors.py")).headline == "400 definitions in 1200 lines"
+    packages = json.dumps({f"error-{n}": {"name": f"fatal-error-{n}"} for n in range(900)}, indent=1).encode()
+    assert shown(packages, 400).headline == ""
+
+
+def test_the_key_finding_is_free_of_colours() -> None:
+    lines = ordinary(2000)
+    lines[900] = b"\x1b[37;40mgyp\x1b[0m \x1b[31;40mERR!\x1b[0m \x1b[35mconfigure error\x1b[0m\n"
+    bounded = shown(b"".join(lines), 400)
+    assert bounded.headline == "line 901: gyp ERR! configure error"
 
 
 def test_gaps_tell_the_errors_they_hold() -> None:

@@ -76,3 +76,10 @@ def test_forms_with_a_view() -> None:
 @given(st.binary(max_size=400), st.integers(1, 50))
 def test_any_bytes_have_an_answer(piece: bytes, times: int) -> None:
     form(piece * times, Call(command="cat x"))
+
+
+def test_hits_whose_lines_end_in_a_colon_are_no_directories() -> None:
+    hits = b"".join(b"app/models/part%d.py:%d:    def as_sql(self, compiler):\n" % (n % 30, n) for n in range(200))
+    assert form(hits, Call()).name == "search"
+    folders = b"".join(b"./app/part%d:\ntotal 8\n-rw-r--r-- 1 me me 12 May  1 12:00 a.py\n\n" % n for n in range(60))
+    assert form(folders, Call()).name == "listing"

@@ -7,9 +7,12 @@ salience of single lines always has a say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from overspill.core.measure import display
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
@@ -27,6 +30,11 @@ KEPT_LEAD = 4.0
 """By so much lines that a rule keeps are worth more than the best of the others, in the scores' own unit."""
 KEPT_SHARE = 0.5
 """The share of the room that they may take before a view does."""
+_FEW = re.compile(
+    rb"(?i)(?<![\d.,])[1-9] (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\b(?:failures|errors)[=:] ?[1-9]\b"
+)
+NEAR = 3.0
+"""A line that counts a few failures says less than one of them does, where one comes so near in score."""
 PATIENCE = 40
 """Units in a row that don't fit, after which nobody else is asked."""
 
@@ -112,15 +120,19 @@ class AutoSelection:
     def kind(self) -> str:
         return (self._view.kind if self._view else "") or self._form.name
 
-    @property
+    @cached_property
     def headline(self) -> str:
-        best = None
-        for index, level in enumerate(self._evidence.levels):
-            if level >= severity.ERROR and (best is None or self._scores[index] > self._scores[best]):
-                best = index
-        if best is None:
+        levels, scores = self._evidence.levels, self._scores
+        severe = [unit for unit, level in enumerate(levels) if level >= severity.ERROR] if self._form.headlined else []
+        if not severe:
             return self._view.headline if self._view else ""
-        return f"line {self._evidence.units.lines[best]}: {_telling(self._evidence.units.texts[best])}"
+        texts = self._evidence.units.texts
+        ranked = sorted(severe, key=lambda unit: -scores[unit])
+        near = (
+            unit for unit in ranked if scores[unit] > scores[ranked[0]] - NEAR and levels[unit] >= levels[ranked[0]]
+        )
+        best = next((unit for unit in near if not _FEW.search(texts[unit])), ranked[0])
+        return f"line {self._evidence.units.lines[best]}: {_telling(texts[best])}"
 
     def fill(self, excerpt: Excerpt) -> None:
         chosen = self._chosen(excerpt)
@@ -194,14 +206,13 @@ class AutoSelection:
 
 def _telling(text: bytes) -> str:
     """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
-    words = " ".join(text.decode("utf-8", "replace").split())
+    words = " ".join(display(text).split())
     if len(words) <= HEADLINE_CHARS:
         return words
     worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
     if worst is None or worst.at < HEADLINE_CHARS // 2:
         return words[:HEADLINE_CHARS]
-    tail = text[worst.at :].decode("utf-8", "replace")
-    return " ".join(tail.split())[:HEADLINE_CHARS]
+    return " ".join(display(text[worst.at :]).split())[:HEADLINE_CHARS]
 
 
 class _Shared:

@@ -8,7 +8,7 @@ Leaves what to keep to the views and to salience.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,8 @@ class Form:
     """The share of the room that error lines may take before the view."""
     view_share: float = 1.0
     """The share of the room that the view may take before other lines do."""
+    headlined: bool = True
+    """Whether a line of trouble is the key finding: in code, documents and data such words are but vocabulary."""
     exclusive: bool = False
     """Whether the view's form would break if anything else were shown."""
 
@@ -74,15 +76,15 @@ _KINDS = (
 _READ_BY_LINE = ("search", "listing", "markup", "code", "settings")
 """Views whose forms other outputs resemble by accident."""
 _SHARES = {
-    "json": Form(exclusive=True),
+    "json": Form(exclusive=True, headlined=False),
     "blob": Form(errors_share=0.4, view_share=0.6),
     "table": Form(errors_share=0.15),
-    "diff": Form(view_share=0.8),
-    "search": Form(view_share=0.5),
-    "listing": Form(errors_share=0.15, view_share=0.5),
-    "markup": Form(view_share=0.6),
-    "code": Form(view_share=0.6),
-    "settings": Form(view_share=0.6),
+    "diff": Form(view_share=0.8, headlined=False),
+    "search": Form(view_share=0.5, headlined=False),
+    "listing": Form(errors_share=0.15, view_share=0.5, headlined=False),
+    "markup": Form(view_share=0.6, headlined=False),
+    "code": Form(view_share=0.6, headlined=False),
+    "settings": Form(view_share=0.6, headlined=False),
 }
 
 
@@ -99,14 +101,7 @@ def form(sample: bytes, call: Call, own: Sequence[View] = ()) -> Form:
     by_line = kind and (name in _READ_BY_LINE or (name == "json" and kind == "log"))
     if name is None or by_line or (name == "json" and not _mostly_json(sample)):
         return Form(name=kind)
-    shares = _SHARES.get(name, UNKNOWN)
-    return Form(
-        name=name,
-        view=VIEWS[name].selector,
-        errors_share=shares.errors_share,
-        view_share=shares.view_share,
-        exclusive=shares.exclusive,
-    )
+    return replace(_SHARES.get(name, UNKNOWN), name=name, view=VIEWS[name].selector)
 
 
 def _mostly_json(sample: bytes) -> bool:

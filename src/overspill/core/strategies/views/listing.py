@@ -42,6 +42,7 @@ _LISTER = re.compile(
     r"(?:^|[|;&(]\s*|\s)(?:ls|find|tree|du|dir|fd|exa|eza|ncdu|locate|npm ls|pip list|git ls-files|tar -?t\w*)\b"
 )
 _PATH = re.compile(rb"^(?:\S+\s+){0,5}(?:\.{0,2}/|[\w.-]+/)[^\s:]*$")
+_NUMBERED = re.compile(rb":\d+[:-]")
 _UNITS = {b"K": 1 << 10, b"M": 1 << 20, b"G": 1 << 30, b"T": 1 << 40, b"P": 1 << 50}
 
 
@@ -57,13 +58,18 @@ def sniff(sample: bytes, call: Call) -> float:
         if _LS.match(line)
         or _PATH.match(line.strip())
         or _TREE.match(line)
-        or line.endswith(b":")
+        or _opens(line)
         or line.startswith(b"total ")
     )
     share = entries / len(lines)
     if share > 0.7:
         return 0.95 if listed else 0.75
     return 0.55 if listed and share > 0.3 else 0.0
+
+
+def _opens(line: bytes) -> bool:
+    """Whether a directory begins here; a colon also ends many a line that a search has found."""
+    return line.endswith(b":") and not _LS.match(line) and not _NUMBERED.search(line)
 
 
 class _Directory(NamedTuple):
@@ -116,7 +122,7 @@ class ListingView:
         while at < len(data):
             end = data.find(b"\n", at) + 1 or len(data)
             text = data[at:end].rstrip()
-            if text.endswith(b":") and not _LS.match(text):
+            if _opens(text):
                 if len(self._directories) < DIRECTORIES_KEPT:
                     self._directories.append(_Directory(block.start + at, line, text[:-1]))
                 else:
