@@ -3,7 +3,9 @@
 Run as `python bench/fit_tokens.py [FOLDER ...]`: the folders (unpacked packages, documentation in other
 languages) add to what the machine has, see token_windows.py. Bounded least squares on relative errors, each kind
 of text weighing the same; a sixth of the windows is left out and measured. Needs numpy, which nothing else does:
-`pip install numpy`. Measure new weights on outputs that were no part of it: `python bench/tokens.py --also DIR`.
+`pip install numpy`. What is counted apart (`_RARE`) is left out, and what blocks weigh besides is fitted after it by
+fit_blocks.py. Another machine has other windows, and gives tables that do as well, not the same ones. Measure new
+weights on outputs that were no part of it: `python bench/tokens.py --also DIR`.
 """
 
 from __future__ import annotations
@@ -36,13 +38,12 @@ Chinese, Japanese and Korean, whose counts differ most from text to text."""
 
 SHARE = {"dots": 0.3, "minified": 0.6, "json": 2.0, "python": 1.5, "documents": 1.5, "base64": 1.5}
 SHARE_OF_LANGUAGE = 0.12
-SIGNED = 18
-"""No view but the shapes adds or takes away more than this (in 1/128 tokens): all of them fill one byte at most."""
-MOST_OF_SHAPES = 255 - 4 * (SIGNED + tokens._ZERO)
-MOST_OF_LEAD, MOST_OF_RARE_LEAD, MOST_AFTER_LEAD, MOST_OF_SCRIPT = 90, 80, 96, 26
+MOST_OF_SHAPES, MOST_OF_OTHERS = 102, 51
+"""In 1/128 tokens: the four views of a character add up within one byte."""
+MOST_OF_LEAD, MOST_OF_SCRIPT = 154, 26
 """With the "?" of a character beyond ASCII, three bytes or four, and the pair with the next: below three tokens."""
 
-VIEWS = ("SHAPES", "RUNS", "MARKS", "LETTERS", "SKIPPED")
+VIEWS = ("SHAPES", "LETTERS", "MARKS", "RUNS")
 PAIRS = 256
 LEADS = slice(192, 256)
 ROUNDS, SWEEPS = 4, 60
@@ -62,6 +63,7 @@ class Sample:
         east = np.array([len(re.findall(r"[\u3040-\ud7a3]", text)) > 0.2 * len(text) for text in self.texts])
         old = np.where(east, AIM_OLD_EAST, AIM_OLD) * self.old
         self.aim = np.where(foreign, np.maximum(1.025 * self.new, old), AIM_NEW * self.new)
+        self.aim -= [tokens._without_rare(text)[1] / tokens._SCALE for text in self.texts]
         sizes = Counter(self.kinds)
         share = [
             SHARE.get(kind, SHARE_OF_LANGUAGE if kind[:9] == "language " else 1.0) / sizes[kind] for kind in self.kinds
@@ -70,6 +72,7 @@ class Sample:
 
 
 def _occurrences(text: str) -> Floats:
+    text, _ = tokens._without_rare(text)
     wide = text.encode("utf-8", "surrogatepass").translate(None, tokens._ASCII)
     seen = [*tokens._codes(text), tokens._pairs(wide.translate(tokens._SCRIPTS))]
     found = [np.bincount(np.frombuffer(codes, np.uint8), minlength=PAIRS) for codes in seen]
@@ -80,11 +83,15 @@ def _occurrences(text: str) -> Floats:
 def limits() -> tuple[Floats, Floats, Floats]:
     """The least, the most and the presumed value of each weight, in tokens."""
     ascii_views = len(VIEWS) - 1
-    least = np.concatenate([np.zeros(PAIRS), np.full(PAIRS * ascii_views, -tokens._ZERO), np.zeros(64 + PAIRS)])
-    lead = np.array([MOST_OF_LEAD] * 48 + [MOST_OF_RARE_LEAD] * 16)
-    script = np.full((16, 16), MOST_OF_SCRIPT)
-    script[[0, *range(5, 16)], 1:5] = MOST_AFTER_LEAD
-    most = np.concatenate([np.full(PAIRS, MOST_OF_SHAPES), np.full(PAIRS * ascii_views, SIGNED), lead, script.ravel()])
+    least = np.zeros(PAIRS * (len(VIEWS) + 1) + 64)
+    most = np.concatenate(
+        [
+            np.full(PAIRS, MOST_OF_SHAPES),
+            np.full(PAIRS * ascii_views, MOST_OF_OTHERS),
+            np.full(64, MOST_OF_LEAD),
+            np.full(PAIRS, MOST_OF_SCRIPT),
+        ]
+    )
     presumed = np.concatenate([np.full(PAIRS, 38), np.zeros(PAIRS * ascii_views), np.full(64, 77), np.full(PAIRS, 6)])
     return least / tokens._SCALE, most / tokens._SCALE, presumed / tokens._SCALE
 
@@ -113,7 +120,7 @@ def capped(values: Floats, texts: list[str]) -> Floats:
     ascii_values = values[: PAIRS * len(VIEWS)].reshape(len(VIEWS), PAIRS)
     differences = []
     for text in texts:
-        codes = (np.frombuffer(each, np.uint8) for each in tokens._codes(text))
+        codes = (np.frombuffer(each, np.uint8) for each in tokens._codes(tokens._without_rare(text)[0]))
         plain = sum(view[each] for view, each in zip(ascii_values, codes, strict=True))
         spread = np.convolve(plain, np.full(tokens._SPREAD + 1, 1 / (tokens._SPREAD + 1)))
         differences.append((np.clip(spread, 0, tokens._DEAREST / tokens._SCALE) - spread).sum())
@@ -124,7 +131,7 @@ def tables(values: Floats) -> Iterator[str]:
     whole = np.rint(values * tokens._SCALE).astype(int)
     parts = np.split(whole, [*(PAIRS * number for number in range(1, len(VIEWS) + 1)), PAIRS * len(VIEWS) + 64])
     for name, part in zip((*VIEWS, "LEAD", "SCRIPT"), parts, strict=True):
-        stored = bytes((part + (tokens._ZERO if name in VIEWS[1:] else 0)).tolist())
+        stored = bytes(part.tolist())
         yield f"_{name}_WEIGHTS = {'bytes(192) + ' if name == 'LEAD' else ''}bytes.fromhex("
         yield '    """'
         yield from (f"    {stored[at : at + 16].hex(' ')}" for at in range(0, len(stored), 16))

@@ -1,7 +1,7 @@
 """How far the token estimate is from real tokenizers, by kind of text, and how fast it is.
 
 Run as `python bench/tokens.py`; `--also DIR` adds the files of a folder (`.gz` too). Kinds are built from
-the standard library, from generated records and from the paragraphs of bench/data/scripts.txt. Ratios are
+the standard library, from generated records and drawings and from the paragraphs of bench/data/scripts.txt. Ratios are
 estimate / real: 1.05 is five per cent too high. Percentiles are those of 4 KB windows against o200k_base.
 """
 
@@ -94,6 +94,88 @@ def table(draw: random.Random) -> str:
     return "\n".join(rows)
 
 
+def drawings(draw: random.Random) -> dict[str, str]:
+    """What tools draw with characters beyond ASCII, by what it is."""
+    words = ["building", "fetch", "linking core", "test_orders.py", "src/app", "node_modules", "72 packages", "idle"]
+
+    def lines(line: Callable[[], str], count: int = 300) -> str:
+        return "\n".join(line() for _ in range(count))
+
+    def some(characters: str, least: int, most: int) -> str:
+        return "".join(draw.choices(characters, k=draw.randint(least, most)))
+
+    def word() -> str:
+        return draw.choice(words)
+
+    def bar() -> str:
+        done = draw.randint(0, 30)
+        return f"{word()} {'█' * done}{draw.choice('▏▎▍▌▋▊▉')}{'░' * (30 - done)} {done * 3}%"
+
+    braille = "".join(map(chr, range(0x2801, 0x2900)))
+    icons = [chr(code) for code in (*range(0xE0A0, 0xE0B8), *range(0xF000, 0xF2E0), *range(0xF0001, 0xF0200))]
+
+    def boxes(*widths: int) -> str:
+        def across(ends: str) -> str:
+            return ends[0] + ends[1].join(ends[3] * (width + 2) for width in widths) + ends[2]
+
+        def row() -> str:
+            return (
+                "│"
+                + "│".join(f" {draw.choice((word(), str(draw.randint(1, 999))))[:width]:<{width}} " for width in widths)
+                + "│"
+            )
+
+        tops, others = ("┌┬┐─", "╭┬╮─", "┏┳┓━", "╔╦╗═"), ("├┼┤─", "┡╇┩━", "╠╬╣═", "└┴┘─")
+        return lines(lambda: f"{across(draw.choice(tops))}\n{row()}\n{across(draw.choice(others))}", 90)
+
+    faces = [
+        "👍🏽",
+        "👩‍💻",
+        "🧑🏿‍🚀",
+        "👨‍👩‍👧‍👦",
+        "🏳️‍🌈",
+        "🇩🇪",
+        "🇯🇵",
+        "✅",
+        "❌",
+        "⚠️",
+        "🚀",
+        "🔥",
+        "💥",
+        "📦",
+        "🧪",
+        "🤖",
+        "🫠",
+        "🥳",
+    ]
+    return {
+        "spinner": lines(lambda: f"{draw.choice('⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏')} {word()}"),
+        "spinner, redrawn": some("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", 3_000, 3_000),
+        "braille plot": lines(lambda: some(braille + "⠀⠀⠀⣀⣤⣶⣿⣿", 60, 60)),
+        "tree": lines(lambda: "│   " * draw.randint(0, 3) + draw.choice(("├── ", "└── ")) + word()),
+        "box table": boxes(12, 6, 18),
+        "narrow table": boxes(4, 5, 3),
+        "bars": lines(bar),
+        "sparkline": lines(lambda: f"{word():<14} {some('▁▂▃▄▅▆▇█', 20, 40)}"),
+        "QR code": lines(lambda: some("█▀▄ ", 37, 37)),
+        "shapes": lines(lambda: f"{draw.choice('■□▪▲△▶▼◆◇○●◉◌◐★☆')} {word()} {some('●○', 2, 8)}"),
+        "arrows": lines(lambda: f"{word()} {draw.choice('→←↑↓⇒⇐↳↪⟶⤷')} {word()} {some('↑↓←→', 1, 3)}"),
+        "dingbats": lines(lambda: f"{draw.choice('✓✔✗✘✖➜❯✨✱✦⚙⚑☐☑')} {word()} ({draw.randint(1, 900)} ms)"),
+        "mathematics": lines(
+            lambda: (
+                f"∀x∈ℝ: {draw.choice('∑∏∫√∂∇')}ₙ xⁿ {draw.choice('≤≥≠≈≡∼')} {draw.choice('αβγλσπ')}² "
+                f"{draw.choice('∧∨∩∪⊂⊆⊕⊗')} ∅ ⇒ x₁ ± {draw.randint(1, 9)}·10⁻{draw.choice('¹²³⁴')}"
+            )
+        ),
+        "emoji, joined": lines(lambda: f"{draw.choice(faces)}{draw.choice(faces)} {word()}"),
+        "icons of a terminal": lines(lambda: f"{draw.choice(icons)} {word()} {draw.choice(icons)} main"),
+        "fullwidth": lines(
+            lambda: "".join(chr(ord(each) + 0xFEE0) for each in word() if each.isalnum()) + "：１２（％）"
+        ),
+        "rare CJK": lines(lambda: "".join(chr(draw.randint(0x3400, 0x4DB0)) for _ in range(20))),
+    }
+
+
 def kinds() -> Iterator[tuple[str, str]]:
     draw = random.Random(20)
     code = sources("[a-k]*.py", 60)
@@ -106,12 +188,13 @@ def kinds() -> Iterator[tuple[str, str]]:
         base64.b64encode(draw.randbytes(150_000)).decode() + base64.encodebytes(draw.randbytes(90_000)).decode(),
     )
     by_script = scripts()
-    yield "CJK", "\n".join(by_script[name] for name in ("Chinese", "Japanese", "Korean"))
+    yield "CJK", "\n".join(by_script[name] for name in ("Chinese", "Traditional Chinese", "Japanese", "Korean"))
     yield "terminal table", table(draw)
     yield "hex", "\n".join(hashlib.sha256(draw.randbytes(8)).hexdigest() for _ in range(900))
     yield "paths", "\n".join(str(path) for path in sorted(STDLIB.rglob("*.py"))[:1500])
     yield "minified", re.sub(r"\s*([=,:;(){}\[\]+*/<>-])\s*", r"\1", " ".join(" ".join(code[:20]).split()))
     yield from by_script.items()
+    yield from drawings(draw).items()
 
 
 def windows(text: str) -> list[str]:

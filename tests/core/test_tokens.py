@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from overspill.core import tokens
+from overspill.core.token_blocks import block_tables
 from overspill.core.tokens import estimate_tokens, exact, tokens_ceiling
 from overspill.errors import PolicyError
 
@@ -29,7 +30,7 @@ any_text = st.one_of(
         str.__mul__, st.text(st.characters(exclude_categories=()), min_size=1, max_size=4), st.integers(1, 2_000)
     ),
 )
-lines = st.lists(st.text(st.sampled_from('aeQ7 0.,:;/-_\t("}é中한\U0001f600'), max_size=60), min_size=1).map(
+lines = st.lists(st.text(st.sampled_from('aeQ7 0.,:;/-_\t("}é中한\U0001f600⠋─█\ue0b0'), max_size=60), min_size=1).map(
     lambda parts: "\n".join(parts) + "\n"
 )
 
@@ -41,6 +42,8 @@ lines = st.lists(st.text(st.sampled_from('aeQ7 0.,:;/-_\t("}é中한\U0001f600')
 @example("\x00" * 100)
 @example("\U0010ffff" * 100)
 @example(",7" * 500)
+@example("⠋" * 100)
+@example("(⠋ \ue0b0)" * 100)
 def test_bounds_hold_for_any_text(text: str) -> None:
     estimate = estimate_tokens(text)
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -71,6 +74,23 @@ def test_blocks_are_invisible(text: str, size: int) -> None:
 
 def test_an_ordinary_small_text_is_known_to_fit_without_counting() -> None:
     assert tokens_ceiling("x" * 2_048) < 2_000
+
+
+def test_no_character_counts_more_than_three_tokens() -> None:
+    dearest_pair = max(tokens._SCRIPT_WEIGHTS)
+    for code in range(0x80, 0x10000, 64):
+        data = chr(code).encode("utf-8", "surrogatepass")
+        besides = block_tables()[code >> 6 & 3][code >> 8]
+        assert tokens._DEAREST + tokens._LEAD_WEIGHTS[data[0]] + len(data) * dearest_pair + besides <= 3 * 128, hex(
+            code
+        )
+
+
+def test_rare_characters_are_never_in_a_row_that_is_not_looked_at() -> None:
+    for characters in tokens._rare():
+        found = characters.findall("".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)])))
+        assert found
+        assert all(tokens._may_have_rare(one) for one in found)
 
 
 def _log(draw: random.Random) -> str:
@@ -121,6 +141,37 @@ def test_never_far_under_a_real_tokenizer(text_of: Callable[[random.Random], str
     # One number can't serve both where the older encoding makes half as many tokens again.
     most = 1.9 if text_of is _cjk and encoding == "o200k_base" else 1.2
     assert 0.85 * real <= estimate_tokens(text) <= most * real
+
+
+DRAWN = {
+    "spinner": "⠋ building core\n⠙ building core\n⠹ fetch 12 of 72\n⠸ idle tree\n",
+    "spinner, redrawn": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+    "braille plot": "⠀⡠⠊⠉⠒⠤⣀⣤⣶⣿⣷⡀⢸⠱⡈⢆\n",
+    "box table": "┌──────┬───────┐\n│ name │ 12 ms │\n├──────┼───────┤\n│ core │  9 ms │\n└──────┴───────┘\n",
+    "bars": "fetch ███████▋░░░░░░░ 48%\nfetch █████████▎░░░░░ 60%\nlinking ███▊░░░ 30%\n",
+    "sparkline": "idle ▁▂▇█▅▃▂▁▄▆█▇▂▁▃\nload ▃▅▂▁▇█▇▆▂▄▁▂▃▅▁\n",
+    "QR code": "█▀▀▀▀▀█ ▄▀█ █▀▀▀▀▀█\n█ ███ █ ▀▄▄ █ ███ █\n",
+    "shapes": "■ core □□■\n▲ test ○●●\n◆ docs ○○●\n▶ lint ◐◌\n",
+    "arrows": "a → b ⇒ c ↳ d ⟶ e ↑↓←\n",
+    "marks of tests": "✓ opens (3 ms)\n✗ closes (12 ms)\n❯ waits\n✔ ends ➜ 9\n",
+    "mathematics": "∀x∈ℝ: ∑ₙ xⁿ ≤ α² ∧ ∂f ≈ ∅ ⇒ x₁ ± 3·10⁻²\n",
+    "emoji": "👍🏽 fine\n👩‍💻 works\n🧪 test 🚀\n🇩🇪 host ⚠️\n",
+    "icons of a terminal": "\ue0b0 main \ue0a0 ~/src \uf015 home \uf121 code \U000f0320 py\n",
+    "fullwidth": "ｂｕｉｌｄ：１２（％）\nｆｅｔｃｈ！７２\n",
+    "rare ideographs": "㐀㐁㑇㒥㗊㝵䀀䁖䌷䘛\n",
+    "Traditional Chinese": "伺服器啟動失敗：無法連線到資料庫，請檢查設定檔中的位址與連接埠。系統已經重試三次，"
+    "最後一次錯誤發生在凌晨兩點十五分。完整的記錄儲存在記錄目錄中，您可以使用搜尋指令尋找關鍵字，或讀取指定的行數。\n",
+    "Thai": "ไม่สามารถเชื่อมต่อกับฐานข้อมูลได้ โปรดตรวจสอบที่อยู่และพอร์ตในไฟล์การตั้งค่า\n",
+    "Hebrew": "לא ניתן להתחבר למסד הנתונים. בדוק את הכתובת והיציאה בקובץ ההגדרות.\n",
+    "Georgian": "მონაცემთა ბაზასთან დაკავშირება ვერ მოხერხდა. შეამოწმეთ მისამართი და პორტი.\n",
+    "Telugu": "డేటాబేస్‌కు కనెక్ట్ కాలేకపోయింది. సెట్టింగ్‌ల ఫైల్‌లో చిరునామాను తనిఖీ చేయండి.\n",
+}
+
+
+@pytest.mark.parametrize("text", DRAWN.values(), ids=DRAWN.keys())
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_never_far_under_where_tools_draw_or_write_in_other_scripts(text: str, encoding: str) -> None:
+    assert estimate_tokens(text * 40) >= 0.85 * exact(bpe_openai.get_encoding(encoding))(text * 40)
 
 
 class Words:

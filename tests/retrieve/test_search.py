@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from overspill.core.access import Tools
 from overspill.core.measure import display
 from overspill.core.model import Call
+from overspill.core.policy import Policy
 from overspill.errors import QueryError
 from overspill.retrieve import read, search
 from overspill.store import LocalStore, MemoryStore
@@ -70,8 +72,10 @@ def test_what_is_not_indexed_is_said() -> None:
     store.outputs()
     late = search(store, "needle", seconds=1, clock=lambda: float(next(ticks)))
     assert "1 of 2 not indexed yet" in late.text
-    with pytest.raises(QueryError, match="words"):
+    with pytest.raises(QueryError, match=r"as in `overspill search 'disk full'`"):
         search(store, " ")
+    with pytest.raises(QueryError, match=r'as in `overspill_search \{"words":"disk full"}`'):
+        search(store, " ", policy=Policy(access=Tools()))
 
 
 def test_words_too_short_for_the_index_are_found_too() -> None:

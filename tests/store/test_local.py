@@ -580,6 +580,22 @@ def test_threads_share_one_store(place: Path) -> None:
     assert store.totals()[0] == 6 * 10 + 20
 
 
+def test_what_is_still_open_at_the_interpreters_exit_goes_silently(place: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from overspill.core.model import Call
+from overspill.store import LocalStore, files, index, local_blobs
+from overspill.store.contract import keep
+store = LocalStore(Path(sys.argv[1]))
+blob = store.open(keep(store, b"x", Call()).handle)
+for module in (index, local_blobs, files):  # as the interpreter leaves them
+    module.os = None
+"""
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code, str(place)], capture_output=True, check=True)
+    assert done.stderr == b""
+
+
 def test_the_journal_is_readable_text(place: Path) -> None:
     store = LocalStore(place)
     row = keep(store, b"x", Call(tool="bash", command="echo läuft"))

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from overspill.core.access import worded
+from overspill.core.access import Rest, worded
 from overspill.core.measure import cut_after, cut_before
 from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
@@ -62,7 +62,8 @@ def search(
     most = whole_number("max", max_lines)
     terms = [phrase or word for phrase, word in _WORDS.findall(words)]
     if not terms:
-        raise QueryError(words, "write the words to look for")
+        example = worded(policy.access, "search", Rest("", None, 1, 1, 0), words="disk full") or "disk full"
+        raise QueryError(words, f"write the words to look for, as in `{example}`")
     usable = [term for term in terms if len(term) >= _LEAST_CHARS]
     rows = [row for row in store.outputs() if not session or row.call.session == session]
     until = clock() + seconds
@@ -214,8 +215,6 @@ def _answer(
         if not count:
             return ""
         handle, _, found = hits[0]
-        from overspill.core.access import Rest
-
         call = worded(policy.access, "read", Rest(handle, None, found.line, found.line, 0), around=str(found.line))
         return closing(call)
 

@@ -14,6 +14,8 @@ from overspill.store.files import in_words, open_regular, open_temporary, read_a
 from overspill.store.lines import LineCounter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from overspill.store.local import LocalStore
 
 GATHERED_BYTES = 128 * 1024
@@ -135,8 +137,11 @@ class FileBlob:
             os.close(self._handle)
             self._handle = -1
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, _close: Callable[[int], None] = os.close) -> None:
+        # At the interpreter's exit this module's own names may be None.
+        if getattr(self, "_handle", -1) >= 0:
+            _close(self._handle)
+            self._handle = -1
 
 
 def open_blob(path: str, encoding: str) -> Blob:
