@@ -76,3 +76,13 @@ def test_forms_with_a_view() -> None:
 @given(st.binary(max_size=400), st.integers(1, 50))
 def test_any_bytes_have_an_answer(piece: bytes, times: int) -> None:
     form(piece * times, Call(command="cat x"))
+
+
+KERNEL = b"".join(b"[%5d.%06d] pci 0000:00:1f.2: reg 0x10: [io 0xc0b0-0xc0b7]\n" % (n, n) for n in range(300))
+NINJA = b"".join(b"[%d/300] Building CXX object src/unit%d.o\n" % (n, n) for n in range(300))
+JSON_LINES = b"".join(b'[%d, "pci", [1, 2]]\n[%d.5, 2]\n' % (n, n) for n in range(300))
+
+
+@pytest.mark.parametrize(("sample", "name"), [(KERNEL, "log"), (NINJA, "build log"), (JSON_LINES, "json")])
+def test_lines_that_begin_with_a_number_in_brackets_are_no_documents(sample: bytes, name: str) -> None:
+    assert form(sample, Call()).name == name
