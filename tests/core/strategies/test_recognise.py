@@ -83,3 +83,13 @@ def test_hits_whose_lines_end_in_a_colon_are_no_directories() -> None:
     assert form(hits, Call()).name == "search"
     folders = b"".join(b"./app/part%d:\ntotal 8\n-rw-r--r-- 1 me me 12 May  1 12:00 a.py\n\n" % n for n in range(60))
     assert form(folders, Call()).name == "listing"
+
+
+KERNEL = b"".join(b"[%5d.%06d] pci 0000:00:1f.2: reg 0x10: [io 0xc0b0-0xc0b7]\n" % (n, n) for n in range(300))
+NINJA = b"".join(b"[%d/300] Building CXX object src/unit%d.o\n" % (n, n) for n in range(300))
+JSON_LINES = b"".join(b'[%d, "pci", [1, 2]]\n[%d.5, 2]\n' % (n, n) for n in range(300))
+
+
+@pytest.mark.parametrize(("sample", "name"), [(KERNEL, "log"), (NINJA, "build log"), (JSON_LINES, "json")])
+def test_lines_that_begin_with_a_number_in_brackets_are_no_documents(sample: bytes, name: str) -> None:
+    assert form(sample, Call()).name == name

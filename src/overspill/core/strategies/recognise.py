@@ -7,6 +7,7 @@ Leaves what to keep to the views and to salience.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,7 +48,7 @@ UNKNOWN = Form()
 _STAMP = (
     rb"\W{0,3}(?:\d{4}[-/.]\d\d[-/.]\d\d[ T,]+\d\d:|\d{4}-\d\d-\d\d-\d\d\.|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|"
     rb"[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d|\d\d:\d\d:\d\d\b|\d{2}/\d\d/\d\d \d\d:|\d{6} \d{6} |\d{10,16}[ .]|"
-    rb"\d+:[A-Z] \d\d [A-Z][a-z]{2} )"
+    rb"\d+:[A-Z] \d\d [A-Z][a-z]{2} | *\d+\.\d{6}\] )"
 )
 _KINDS = (
     ("test run", rb"^(?:=+ (?:test session|FAILURES|ERRORS)|=== RUN|\s*--- (?:PASS|FAIL|SKIP)|(?:PASS|FAIL|"
@@ -73,6 +74,8 @@ _KINDS = (
         rb"time|level|lvl)=|\{\"(?:level|ts|time|"
         rb"msg)\"|\[?(?:INFO|WARN|ERROR|DEBUG)\b)"),
 )  # fmt: skip
+_LABELLED = re.compile(rb'[\[{][^\[\]{}"]*[\]}][ \t:]*[^\s:,\[\]{}"]')
+"""A line that begins with something in brackets and goes on in words: `[   12.345678] usb`, `[7/300] Building`."""
 _READ_BY_LINE = ("search", "listing", "markup", "code", "settings")
 """Views whose forms other outputs resemble by accident."""
 _SHARES = {
@@ -108,7 +111,8 @@ def _mostly_json(sample: bytes) -> bool:
     """Whether the lines begin as lines of JSON do: an output can start with a document and go on as something else."""
     lines = [line.lstrip() for line in sample.split(b"\n")]
     lines = [line for line in lines if line]
-    return sum(line[0] in b'{}[]"-0123456789tfn' for line in lines) > 0.8 * len(lines)
+    begun = sum(line[0] in b'{}[]"-0123456789tfn' and not _LABELLED.match(line) for line in lines)
+    return begun > 0.8 * len(lines)
 
 
 @lru_cache(maxsize=len(_KINDS))
