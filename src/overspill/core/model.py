@@ -120,6 +120,15 @@ class Span(NamedTuple):
             at, line, column = end, line + 1, 0
 
 
+def lines_of(data: bytes) -> list[bytes]:
+    """The lines of some bytes, each with its line end; the last may be without."""
+    if b"\r" not in data:
+        return data.splitlines(keepends=True)
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
 Block = Span
 """A stretch of input as a selector is fed it. Blocks are cut at fixed rules over the whole output
 (whole lines, at most ``BLOCK_BYTES``; a longer line in pieces cut at safe places), so they never depend on

@@ -19,16 +19,21 @@ def table(stretch: Stretch) -> Shape:
     columns: list[Column] = []
     rows = 0
     for block in stretch.blocks():
-        for span in block.lines():
-            if not columns:
-                if span.line - stretch.first_line == start:
-                    columns = [Column(bytes(name).strip()) for name in cells(span.data)[:MOST_COLUMNS]]
+        spans = list(block.lines())
+        if not columns:
+            before = start - (block.line - stretch.first_line)
+            if not 0 <= before < len(spans):
                 continue
-            if span.column or not span.data.strip() or len(span.data) > _MOST_CELL_BYTES:
-                continue
-            rows += 1
-            for column, cell in zip(columns, cells(span.data), strict=False):
-                column.see(cell, span)
+            columns = [Column(bytes(name).strip()) for name in cells(spans[before].data)[:MOST_COLUMNS]]
+            spans = spans[before + 1 :]
+        spans = [
+            span for span in spans if not (span.column or span.data.isspace() or len(span.data) > _MOST_CELL_BYTES)
+        ]
+        rows += len(spans)
+        table = [cells(span.data) for span in spans]
+        for number, column in enumerate(columns):
+            held = [at for at, row in enumerate(table) if len(row) > number]
+            column.see([table[at][number] for at in held], [spans[at] for at in held])
     facts = {column.name.decode("utf-8", "replace"): _facts(column) for column in columns}
     lines = [f"{name}: {_words(column)}" for name, column in zip(facts, columns, strict=True)]
     return Shape("table", f"{rows} rows, {len(columns)} columns", lines, facts={"rows": rows, "columns": facts})

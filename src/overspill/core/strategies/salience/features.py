@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
+from operator import add, sub
 from typing import TYPE_CHECKING
 
 from overspill.core.model import Call, Totals
@@ -49,6 +50,10 @@ NAMES = (
     "coarse_share", "summary_end", "asked_rank", "size_place", "asked_heading", "block", "state_coarse", "place_severe",
     "isolation", "lead", "isolation_severity", "verdict", "rare_value", "exit",
 )  # fmt: skip
+
+
+BLANK = 63
+"""The form of a line without text."""
 
 
 def log_bin(value: float) -> int:
@@ -126,15 +131,17 @@ def gather(
         counts = Counter(keys)
     first_of = dict(zip(reversed(keys), range(size - 1, -1, -1), strict=True))
     coarse_of = coarse_keys({key: plain_words(texts[index]) for key, index in reversed(first_of.items())}, counts)
-    coarse = [coarse_of[key] for key in keys]
+    coarse = [*map(coarse_of.__getitem__, keys)]
+    numbers: dict[tuple[bytes, ...], int] = {}
+    forms = [*map({key: numbers.setdefault(name, len(numbers)) for key, name in coarse_of.items()}.__getitem__, keys)]
     trouble = _trouble(texts, data, ends)
     columns: dict[str, Sequence[int]] = {}
     _columns_of_shape(columns, texts, keys, first_of)
     _columns_of_place(columns, units, totals)
-    coarse_ranks = _columns_of_forms(columns, keys, coarse, coarse_of, counts)
+    coarse_ranks = _columns_of_forms(columns, keys, forms, coarse_of, numbers, counts)
     _columns_of_trouble(columns, trouble, coarse_ranks, data, ends, texts)
     scores = _columns_of_question(columns, asked, trouble.levels, data, ends)
-    standing = standing_out(texts, coarse)
+    standing = standing_out(texts, forms)
     columns["outlier"] = standing.outliers
     columns["rare_value"] = standing.rare
     status = 0 if call.exit_status is None else 1 if call.exit_status == 0 else 2
@@ -175,13 +182,15 @@ def _trouble(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> _Troub
             levels[unit] = level
     for at, verdict in severity.verdicts(data):
         ended[bisect_right(ends, at)] = verdict
-    for index, level in enumerate(levels):
+    told = [index for index, pair in enumerate(zip(levels, ended, strict=True)) if pair[1] or pair[0] >= severity.WARN]
+    for index in told:
+        level = levels[index]
         if ended[index]:
             if ended[index] == severity.GOOD:
                 levels[index], weak[index] = min(level, severity.STATE), 0
             else:
                 levels[index] = max(level, severity.ERROR)
-        elif level >= severity.WARN and severity.is_code(texts[index]):
+        elif severity.is_code(texts[index]):
             levels[index], ended[index] = severity.NONE, 3
     return _Trouble(levels, weak, state, ended)
 
@@ -204,72 +213,85 @@ def _columns_of_shape(
     columns["run"] = [b + 2 * a for b, a in zip([False, *same], [*same, False], strict=True)] if keys else []
 
 
-def _far(distance: int) -> int:
-    return distance if distance < 4 else 3 + min(12, (distance // 4).bit_length())
+_FAR = bytes([*range(4), *(3 + min(12, (distance // 4).bit_length()) for distance in range(4, (4 << 11) + 1))])
+"""Distances as they are counted: exactly when near, then one more for each doubling."""
+_FARTHEST = len(_FAR) - 1
 
 
 def _columns_of_place(columns: dict[str, Sequence[int]], units: Units, totals: Totals) -> None:
     """Where the units stand: near the start, near the end, in which tenth."""
     lines, total = units.lines, totals.lines
-    columns["from_start"] = [_far(line - 1 + column // 200) for line, column in zip(lines, units.columns, strict=True)]
+    before = (
+        [line - 1 + column // 200 for line, column in zip(lines, units.columns, strict=True)]
+        if any(units.columns)
+        else [line - 1 for line in lines]
+    )
+    columns["from_start"] = [_FAR[at] if at < _FARTHEST else _FAR[_FARTHEST] for at in before]
     rest = [(totals.bytes - start - len(text)) // 40 for start, text in zip(units.starts, units.texts, strict=True)]
-    ends = [_far(max(0, min(total - line + 1, left))) for line, left in zip(lines, rest, strict=True)]
+    left = [left if left <= total - line else total - line + 1 for line, left in zip(lines, rest, strict=True)]
+    ends = [_FAR[_FARTHEST] if at >= _FARTHEST else _FAR[at] if at > 0 else 0 for at in left]
     columns["from_end"] = ends
     scale = 10 / max(1, totals.bytes)
-    columns["decile"] = [min(9, int(start * scale)) for start in units.starts]
+    columns["decile"] = [9 if (tenth := int(start * scale)) > 9 else tenth for start in units.starts]
     base = 10 * min(4, log_bin(totals.bytes / 8000) // 2)
-    columns["size_place"] = [base + min(9, end) for end in ends]
+    columns["size_place"] = [base + end if end < 9 else base + 9 for end in ends]
 
 
-def _ranked(names: Sequence[Hashable]) -> tuple[list[int], list[bool]]:
+def _ranked(names: Sequence[Hashable]) -> tuple[list[int], bytearray]:
     """For each name how many of the same stood before it, and whether it is the last of them."""
-    seen: dict[Hashable, int] = {}
-    ranks = []
-    for name in names:
-        rank = seen.get(name, 0)
-        ranks.append(rank)
-        seen[name] = rank + 1
-    return ranks, [seen[name] == rank + 1 for name, rank in zip(names, ranks, strict=True)]
+    seen: defaultdict[Hashable, count[int]] = defaultdict(count)
+    ranks = [*map(next, map(seen.__getitem__, names))]
+    last = bytearray(len(names))
+    for index in dict(zip(names, range(len(names)), strict=True)).values():
+        last[index] = 1
+    return ranks, last
 
 
 def _columns_of_forms(
     columns: dict[str, Sequence[int]],
     keys: Sequence[bytes],
-    coarse: Sequence[tuple[bytes, ...]],
+    forms: Sequence[int],
     coarse_of: Mapping[bytes, tuple[bytes, ...]],
+    numbers: Mapping[tuple[bytes, ...], int],
     counts: Mapping[bytes, int],
 ) -> list[int]:
     """How often each form comes, and which of its units this one is; returns the rank within the coarse form."""
     size = max(1, len(keys))
-    coarse_counts: dict[tuple[bytes, ...], int] = {}
+    coarse_counts = [0] * len(numbers)
     for key, name in coarse_of.items():
-        coarse_counts[name] = coarse_counts.get(name, 0) + counts.get(key, 1)
+        coarse_counts[numbers[name]] += counts.get(key, 1)
     fine_base = {key: 4 * _count_bin(counts.get(key, 1)) for key in coarse_of}
-    coarse_base = {name: 5 * _count_bin(count) for name, count in coarse_counts.items()}
-    share = {name: log_bin(100 * count / size) for name, count in coarse_counts.items()}
+    coarse_base = [5 * _count_bin(held) for held in coarse_counts]
+    share = [log_bin(100 * held / size) for held in coarse_counts]
     ranks, last = _ranked(keys)
-    coarse_ranks, coarse_last = _ranked(coarse)
+    coarse_ranks, coarse_last = _ranked(forms)
     blank = columns["blank"]
     columns["fine"] = [
-        63 if empty else fine_base[key] + (0 if rank == 0 else 3 if final else 1 if rank == 1 else 2)
+        BLANK if empty else fine_base[key] + (0 if rank == 0 else 3 if final else 1 if rank == 1 else 2)
         for key, rank, final, empty in zip(keys, ranks, last, blank, strict=True)
     ]
     columns["coarse"] = [
-        63
+        BLANK
         if empty
-        else coarse_base[name] + (0 if rank == 0 else 4 if final else 1 if rank == 1 else 2 if rank <= 4 else 3)
-        for name, rank, final, empty in zip(coarse, coarse_ranks, coarse_last, blank, strict=True)
+        else coarse_base[form] + (0 if rank == 0 else 4 if final else 1 if rank == 1 else 2 if rank <= 4 else 3)
+        for form, rank, final, empty in zip(forms, coarse_ranks, coarse_last, blank, strict=True)
     ]
-    columns["coarse_share"] = [share[name] for name in coarse]
+    columns["coarse_share"] = [*map(share.__getitem__, forms)]
     novel = list(accumulate([rank == 0 for rank in coarse_ranks], initial=0))
     length = len(keys)
-    around = [novel[min(length, index + 9)] - novel[max(0, index - 8)] for index in range(length)]
+    padded = [*[0] * 8, *novel, *[novel[-1]] * 8]
+    around = map(sub, padded[17:], padded[:length])
     density = [_NEAR_NOVEL[count] for count in around]
     columns["isolation"] = [
         near * 4 + (rank if rank < 3 else 3) for near, rank in zip(density, coarse_ranks, strict=True)
     ]
     columns["density"] = density
     return coarse_ranks
+
+
+def _paired(high: bytearray, factor: int, low: Iterable[int]) -> list[int]:
+    """One column of two: ``high`` times the factor, and ``low``."""
+    return [*map(add, map(range(0, 256 * factor, factor).__getitem__, high), low)] if any(high) else [*low]
 
 
 _NEAR_NOVEL = [0, 0, 1, 2, 2, 3, 3, 3, 3, *[4] * 16]
@@ -289,18 +311,18 @@ def _columns_of_trouble(
     tally = [levels.count(level) for level in range(9)]
     shares = [min(5, log_bin(100 * sum(tally[bound:]) / max(1, size))) for bound in range(9)]
     columns["severity"] = levels
-    columns["severity_share"] = [level * 6 + shares[level] for level in levels]
-    columns["weak"] = [weak + 4 * (level >= 3) for weak, level in zip(trouble.weak, levels, strict=True)]
+    columns["severity_share"] = [*map([level * 6 + share for level, share in enumerate(shares)].__getitem__, levels)]
+    columns["weak"] = [*map(add, trouble.weak, map([4 * (level >= 3) for level in range(9)].__getitem__, levels))]
     columns["verdict"] = trouble.ended
     coarse, fine = columns["coarse"], columns["fine"]
-    columns["severity_coarse"] = [
-        255 if form == 63 else (0 if level < 2 else level - 1) * 35 + form
-        for level, form in zip(levels, coarse, strict=True)
-    ]
-    columns["severity_fine"] = [
-        255 if form == 63 else level * 28 + form for level, form in zip(levels, fine, strict=True)
-    ]
-    columns["state_coarse"] = [state * 35 + min(34, form) for state, form in zip(trouble.state, coarse, strict=True)]
+    steps = [(0 if level < 2 else level - 1) * 35 for level in range(9)]
+    severity_coarse, severity_fine = [*map(add, map(steps.__getitem__, levels), coarse)], _paired(levels, 28, fine)
+    state_coarse = _paired(trouble.state, 35, coarse)
+    for index in [index for index, form in enumerate(coarse) if form == BLANK]:
+        severity_coarse[index] = severity_fine[index] = 255
+        state_coarse[index] = trouble.state[index] * 35 + 34
+    columns["severity_coarse"], columns["severity_fine"] = severity_coarse, severity_fine
+    columns["state_coarse"] = state_coarse
     columns["isolation_severity"] = [
         (near * 2 + (rank > 0)) * 8 + level
         for near, rank, level in zip(columns["density"], coarse_ranks, levels, strict=True)
@@ -308,15 +330,15 @@ def _columns_of_trouble(
     before, after = _neighbours(levels, coarse_ranks)
     columns["severe_before"], columns["severe_after"] = before, after
     place = _marked(_PLACE, data, ends, size)
-    for index in range(size):
-        if place[index] and _LIBRARY.search(texts[index]):
+    for index in [index for index, at in enumerate(place) if at]:
+        if _LIBRARY.search(texts[index]):
             place[index] = 2
     summary = _marked(_SUMMARY, data, ends, size)
-    columns["place"] = [2 * at + inside for at, inside in zip(place, columns["indented"], strict=True)]
-    columns["severity_place"] = [level * 3 + at for level, at in zip(levels, place, strict=True)]
+    columns["place"] = _paired(place, 2, columns["indented"])
+    columns["severity_place"] = _paired(levels, 3, place)
     columns["place_severe"] = [at * 6 + (near + 7) // 8 for at, near in zip(place, before, strict=True)]
-    columns["summary"] = [3 * at + state for at, state in zip(summary, trouble.state, strict=True)]
-    columns["summary_end"] = [16 * at + end for at, end in zip(summary, columns["from_end"], strict=True)]
+    columns["summary"] = _paired(summary, 3, trouble.state)
+    columns["summary_end"] = _paired(summary, 16, columns["from_end"])
 
 
 def _columns_of_question(
@@ -353,25 +375,26 @@ def _columns_of_question(
 
 def _neighbours(levels: bytearray, coarse_ranks: Sequence[int]) -> tuple[list[int], list[int]]:
     """How far the nearest severe unit is, before and after, and whether it is the first of its form."""
-    columns = []
-    for backwards in (False, True):
-        column, near, distance = [], 0, 99
-        pairs = (
-            zip(reversed(levels), reversed(coarse_ranks), strict=True)
-            if backwards
-            else zip(levels, coarse_ranks, strict=True)
-        )
-        for level, rank in pairs:
-            distance += 1
-            column.append(_STEPS[distance] + near if distance < 20 else 0)
-            if level >= severity.MENTION:
-                distance = 0
-                near = (rank if rank < 2 else 2 if rank <= 4 else 3) * 2 + (level >= severity.ERROR)
-        columns.append(column[::-1] if backwards else column)
-    return columns[0], columns[1]
+    size = len(levels)
+    before, after = [0] * size, [0] * size
+    severe = [index for index, level in enumerate(levels) if level >= severity.MENTION]
+    for index, following in pairwise([*severe, size - 1]):
+        near = _near(levels[index], coarse_ranks[index])
+        reach = min(len(_STEPS), following - index)
+        before[index + 1 : index + 1 + reach] = [step + near for step in _STEPS[:reach]]
+    for preceding, index in pairwise([0, *severe]):
+        near = _near(levels[index], coarse_ranks[index])
+        reach = min(len(_STEPS), index - preceding)
+        after[index - reach : index] = [step + near for step in reversed(_STEPS[:reach])]
+    return before, after
 
 
-_STEPS = [1, 1, 9, 17, 17, *[25] * 4, *[33] * 11]
+def _near(level: int, rank: int) -> int:
+    return (rank if rank < 2 else 2 if rank <= 4 else 3) * 2 + (level >= severity.ERROR)
+
+
+_STEPS = [1, 9, 17, 17, *[25] * 4, *[33] * 11]
+"""By how near a severe unit is, the next one first."""
 
 
 def _asked(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before
-from overspill.core.model import Block, Span
+from overspill.core.model import Block, Span, lines_of
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.question import Asked
 from overspill.core.strategies.salience.templates import fine_keys
@@ -295,18 +295,7 @@ def _last_part(block: Block, room: int) -> int:
 
 
 def _line_starts(data: bytes) -> list[int]:
-    starts = [0]
-    for line in data.splitlines(True) if b"\r" not in data else _split(data):
-        starts.append(starts[-1] + len(line))
-    return starts
-
-
-def _split(data: bytes) -> Iterator[bytes]:
-    lines = data.split(b"\n")
-    for line in lines[:-1]:
-        yield line + b"\n"
-    if lines[-1]:
-        yield lines[-1]
+    return [*accumulate(map(len, lines_of(data)), initial=0)]
 
 
 def _lines(block: Block, starts: Sequence[int], first: int, last: int) -> Span:

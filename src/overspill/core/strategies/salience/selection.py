@@ -90,7 +90,7 @@ def order(
 
     # only the promising ones compete: the rest can come in as neighbours
     promise = [value / (cost + MARK_TOKENS) for value, cost in zip(worth, costs, strict=True)]
-    ranked = sorted(range(size), key=lambda index: (-promise[index], index))[: 100 + int(max_tokens) // 2]
+    ranked = sorted(range(size), key=promise.__getitem__, reverse=True)[: 100 + int(max_tokens) // 2]
     heap = [(-promise[index], index) for index in ranked]
     spent = 0.0
     while heap and spent < max_tokens:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _HEADING = re.compile(
@@ -41,12 +42,12 @@ _MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
 
 def heads(texts: Sequence[bytes]) -> list[int]:
     """For each unit the one that names its section (-1: none near): the test that failed, the thread that stopped."""
-    found, head = [], -1
-    for index, text in enumerate(texts):
-        starts = text[:1] not in b" \t\n" or text.lstrip()[:3] in _MARKED
-        if starts and _HEAD.match(text):
-            head = index
-        found.append(head if head >= 0 and head < index <= head + HEAD_REACH else -1)
+    found = [-1] * len(texts)
+    like = [index for index, text in enumerate(texts) if _HEAD.match(text)]
+    named = [index for index in like if texts[index][:1] not in b" \t\n" or texts[index].lstrip()[:3] in _MARKED]
+    for head, following in pairwise([*named, len(texts)]):
+        end = min(head + HEAD_REACH + 1, following)
+        found[head + 1 : end] = [head] * (end - head - 1)
     return found
 
 

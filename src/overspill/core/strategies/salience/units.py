@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from overspill.core.measure import cut_after
-from overspill.core.model import Span
+from overspill.core.model import Span, lines_of
 
 LONG_LINE_BYTES = 640
 _PIECE = re.compile(
@@ -45,7 +46,17 @@ def cut(chunks: Iterable[Span]) -> Units:
     texts, starts, lines, columns, joined = units.texts, units.starts, units.lines, units.columns, units.joined
     for chunk in chunks:
         at, line, column = chunk.start, chunk.line, chunk.column
-        for text in chunk.data.splitlines(True) if b"\r" not in chunk.data else _lines(chunk.data):
+        lines_here = lines_of(chunk.data)
+        if b"\r" not in chunk.data and 0 < max(map(len, lines_here), default=0) <= LONG_LINE_BYTES:
+            texts += lines_here
+            ends = [*accumulate(map(len, lines_here), initial=at)]
+            starts += ends[:-1]
+            lines += range(line, line + len(lines_here))
+            columns += [column, *bytes(len(lines_here) - 1)]
+            joined += [at == end_before, *[True] * (len(lines_here) - 1)]
+            end_before = ends[-1]
+            continue
+        for text in lines_here:
             if len(text) <= LONG_LINE_BYTES and b"\r" not in text[:-2]:
                 texts.append(text)
                 starts.append(at)
@@ -64,15 +75,6 @@ def cut(chunks: Iterable[Span]) -> Units:
                     column += len(piece)
             line, column = line + 1, 0
     return units
-
-
-def _lines(data: bytes) -> list[bytes]:
-    lines = data.split(b"\n")
-    last = lines.pop()
-    cut_lines = [line + b"\n" for line in lines]
-    if last:
-        cut_lines.append(last)
-    return cut_lines
 
 
 def _pieces(text: bytes) -> list[bytes]:

@@ -6,9 +6,9 @@ Leaves to others what standing out is worth.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from heapq import nlargest
 from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
@@ -91,10 +91,13 @@ def _grade_numbers(found: bytearray, values: Sequence[float], alike: Sequence[in
         _raise(found, alike[where], _grade(lowest, mean, spread))
     if not 0 < values.index(highest) < ends:
         return
-    for place, where in enumerate(nlargest(EXTREMES, range(len(values)), key=values.__getitem__)):
+    left = [*values]
+    for place in range(EXTREMES):
+        where = left.index(max(left))
         grade = _grade(values[where], mean, spread)
         if place == 0 or grade > 1:
             _raise(found, alike[where], grade)
+        left[where] = -math.inf
 
 
 def _grade(value: float, mean: float, spread: float) -> int:

@@ -13,17 +13,23 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import gt, lt, mul, neg
+from typing import Protocol
 
-from overspill.core.model import Span
+from overspill.core.model import Block, Span
 
 Cells = Callable[[bytes], Sequence[bytes]]
 
 VALUES_KEPT = 40
 EXTREMES_KEPT = 3
 SERIES_KEPT = 60_000
+MISSING_ROWS_KEPT = 8
+FIRST_ROWS_KEPT = 3
+USUAL_ROWS = 30
+"""Of a value that so many rows hold, the first is enough."""
 MISSING = frozenset(b"- NA N/A na n/a null NULL None none nan NaN ? <none> <unknown> unknown Unknown".split()) | {b""}
 _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMGT]i?B?|[mun]?s)?(?:\s*\(.*\))?$")
+_NUMBER_STARTS = b"0123456789-+$."
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
 
@@ -77,12 +83,40 @@ def split_words(columns: int) -> Cells:
     return lambda line: line.split(None, columns - 1)
 
 
-class Extreme(NamedTuple):
-    """A row that holds one of the largest (or smallest) values of a column."""
+class Rows(Protocol):
+    """The rows that cells come from, by number."""
 
-    value: float
-    order: int
-    row: Span
+    def __len__(self) -> int: ...
+    def __getitem__(self, at: int, /) -> Span: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a block; a span is only made of those that are asked for."""
+
+    block: Block
+    texts: Sequence[bytes]
+    starts: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, at: int) -> Span:
+        return Span(self.block.start + self.starts[at], self.texts[at], self.block.line + at)
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Some of the rows."""
+
+    rows: Rows
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, at: int) -> Span:
+        return self.rows[self.places[at]]
 
 
 @dataclass(slots=True)
@@ -107,52 +141,71 @@ class Column:
     falls: list[tuple[float, int, Span]] = field(default_factory=list)
     series: array[float] = field(default_factory=lambda: array("d"))
 
-    def see(self, cell: bytes, row: Span) -> None:
-        """Takes one more cell into account."""
-        self.rows += 1
-        cell = cell.strip()
-        number = number_of(cell) if cell[:1] in b"0123456789-+$." and cell else None
-        if len(self.series) < SERIES_KEPT:
-            self.series.append(number if number is not None else math.nan)
-        if number is not None and math.isfinite(number):
-            self._measure(number, row)
-        if cell in MISSING:
-            self.missing[cell] += 1
-            if len(self.missing_rows) < 8:
-                self.missing_rows.append(row)
-        values = self.values
-        if values is None:
-            return
-        count = values[cell] + 1
-        values[cell] = count
-        if count == 1:
-            if len(values) > VALUES_KEPT:
-                self.values = None
-                self.first_rows.clear()
-                return
-            self.first_rows[cell] = [row]
-        elif count <= 3:
-            self.first_rows[cell].append(row)
-        elif count == 30:
-            self.first_rows[cell] = self.first_rows[cell][:1]
+    def see(self, cells: Sequence[bytes], rows: Rows) -> None:
+        """Takes the next cells into account, one of each row."""
+        self.rows += len(cells)
+        cells = [*map(bytes.strip, cells)]
+        present = Counter(cells) if self.values is not None else None
+        numbers = _numbers(cells)
+        if (room := SERIES_KEPT - len(self.series)) > 0:
+            self.series.extend(numbers[:room])
+        if all(map(math.isfinite, numbers)):
+            self._measure(numbers, rows)
+        else:
+            places = [at for at, number in enumerate(numbers) if math.isfinite(number)]
+            self._measure([numbers[at] for at in places], Picked(rows, places))
+        if not MISSING.isdisjoint(present or cells):
+            places = [at for at, cell in enumerate(cells) if cell in MISSING]
+            self.missing.update(map(cells.__getitem__, places))
+            self.missing_rows += [rows[at] for at in places[: MISSING_ROWS_KEPT - len(self.missing_rows)]]
+        if present is not None:
+            self._count(present, cells, rows)
 
-    def _measure(self, number: float, row: Span) -> None:
-        self.numbers += 1
-        step = number - self.mean
-        self.mean += step / self.numbers
-        self.spread += step * (number - self.mean)
-        keep_largest(self.highest, number, self.numbers, row)
-        keep_largest(self.lowest, -number, self.numbers, row)
-        last, self.last = self.last, number
-        if last is not None:
-            if number > last:
-                self.rising += 1
-            elif number < last:
-                self.falling += 1
-            if last > 0 < number:
-                change = number / last - 1
-                keep_largest(self.jumps, change, self.numbers, row)
-                keep_largest(self.falls, last / number - 1, self.numbers, row)
+    def _count(self, present: Counter[bytes], cells: Sequence[bytes], rows: Rows) -> None:
+        values = self.values
+        if values is None or len(values) + len(present.keys() - values.keys()) > VALUES_KEPT:
+            self.values = None
+            self.first_rows.clear()
+            return
+        for cell, count in present.items():
+            before = values[cell]
+            first = self.first_rows.setdefault(cell, [])
+            at = -1
+            for _ in range(min(count, FIRST_ROWS_KEPT - before)):
+                at = cells.index(cell, at + 1)
+                first.append(rows[at])
+            values[cell] = before + count
+            if values[cell] >= USUAL_ROWS:
+                del first[1:]
+
+    def _measure(self, numbers: list[float], rows: Rows) -> None:
+        """Mean and spread, merged with those so far; the extremes; the largest changes from row to row."""
+        if not numbers:
+            return
+        before, size = self.numbers, len(numbers)
+        self.numbers += size
+        mean = sum(numbers) / size
+        apart = [number - mean for number in numbers]
+        step = mean - self.mean
+        self.mean += step * size / self.numbers
+        self.spread += sum(map(mul, apart, apart)) + step * step * before * size / self.numbers
+        keep_largest(self.highest, numbers, before, rows)
+        keep_largest(self.lowest, [*map(neg, numbers)], before, rows)
+        old, new = numbers[:-1], numbers[1:]
+        if self.last is not None:
+            old, new = [self.last, *old], numbers
+        self.last = numbers[-1]
+        self.rising += sum(map(gt, new, old))
+        self.falling += sum(map(lt, new, old))
+        first = size - len(new)
+        if min(numbers) > 0 and min(old, default=1.0) > 0:
+            places: Sequence[int] = range(first, size)
+        else:
+            places = [at for at, pair in enumerate(zip(old, new, strict=True), first) if min(pair) > 0]
+            old, new = [old[at - first] for at in places], [numbers[at] for at in places]
+        rows = Picked(rows, places)
+        keep_largest(self.jumps, [after / prior - 1 for prior, after in zip(old, new, strict=True)], before, rows)
+        keep_largest(self.falls, [prior / after - 1 for prior, after in zip(old, new, strict=True)], before, rows)
 
     @property
     def deviation(self) -> float:
@@ -176,9 +229,28 @@ class Column:
         return bool(steps) and sum(steps) / len(steps) < 0.25 * self.deviation
 
 
-def keep_largest(heap: list[tuple[float, int, Span]], value: float, order: int, row: Span) -> None:
-    """Keeps a row if its value is among the largest; of equal ones the earliest."""
-    if len(heap) < EXTREMES_KEPT:
-        heapq.heappush(heap, (value, -order, row))
-    elif value > heap[0][0]:
-        heapq.heapreplace(heap, (value, -order, row))
+def _numbers(cells: Sequence[bytes]) -> list[float]:
+    """The number in each cell, NaN where there is none."""
+    try:
+        numbers = [*map(float, cells)]
+    except ValueError:
+        numbers = []
+    if numbers and all(map(math.isfinite, numbers)):
+        return numbers
+    known = {cell: number_of(cell) if cell[:1] in _NUMBER_STARTS and cell else None for cell in set(cells)}
+    return [math.nan if (number := known[cell]) is None else number for cell in cells]
+
+
+def keep_largest(heap: list[tuple[float, int, Span]], values: Sequence[float], before: int, rows: Rows) -> None:
+    """Keeps the rows of the largest values, ``before`` of which were seen already; of equal ones the earliest."""
+    if not values:
+        return
+    left = [*values]
+    for _ in range(EXTREMES_KEPT):
+        value = max(left)
+        if value == -math.inf or (len(heap) == EXTREMES_KEPT and value <= heap[0][0]):
+            return
+        at = left.index(value)
+        left[at] = -math.inf
+        push = heapq.heappush if len(heap) < EXTREMES_KEPT else heapq.heapreplace
+        push(heap, (value, -before - at, rows[at]))

@@ -10,12 +10,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
-from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals, lines_of
 from overspill.core.strategies.views.columns import (
     SERIES_KEPT,
     Cells,
     Column,
+    Lines,
+    Picked,
     split_on,
     split_on_bars,
     split_wide,
@@ -26,6 +29,7 @@ from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
 HEADER_WITHIN = 12
+FIRST_ROWS = 6
 _MOST = re.compile(
     r"\b(?:max\w*|most|largest|highest|biggest|greatest|top|costliest|priciest|longest|widest|peak|record|rise|hog\w*|"
     r"burn\w*|heaviest|slowest|worst|expensive)\b",
@@ -54,7 +58,7 @@ def sniff(sample: bytes, call: Call) -> float:
     return min(1.0, shape[2] + (0.2 if named else 0.0))
 
 
-def shape_of(lines: list[bytes]) -> tuple[int, Cells, float] | None:
+def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
     """Where the header is, how lines fall into cells, and how sure that is."""
     lines = lines[:120]
     for delimiter, least in ((b"\t", 2), (b",", 3), (b";", 3), (b"|", 3)):
@@ -120,32 +124,51 @@ class TableView:
         self._passages.feed(block)
         if block.column:
             return
-        lines = list(block.lines())
-        if self._cells is None:
-            shape = shape_of([line.data for line in lines[:160]])
-            start, self._cells = (shape[0], shape[1]) if shape else (0, split_on(b","))
-            self._header = lines[: start + 1]
-            names = self._cells(lines[start].data)
-            self._columns = [Column(bytes(name).strip()) for name in names[:COLUMNS_KEPT]]
-            lines = lines[start + 1 :]
-            self._first_row_line = lines[0].line if lines else 0
-        width, cells_of, columns = len(self._columns), self._cells, self._columns
-        for row in lines:
-            if len(row.data) > 4_000 or not row.data.strip():
+        texts = lines_of(block.data)
+        lines = Lines(block, texts, [*accumulate(map(len, texts), initial=0)])
+        first = 0 if self._cells else self._begin(lines)
+        rows, cells = self._rows_of(lines, first)
+        if not rows:
+            return
+        self._rows += len(rows)
+        self._first += [rows[at] for at in range(min(len(rows), FIRST_ROWS - len(self._first)))]
+        self._last = rows[len(rows) - 1]
+        if min(map(len, cells)) >= len(self._columns):
+            for column, held in zip(self._columns, zip(*cells, strict=False), strict=False):
+                column.see(held, rows)
+            return
+        for number, column in enumerate(self._columns):
+            places = [at for at, row in enumerate(cells) if len(row) > number]
+            column.see([cells[at][number] for at in places], Picked(rows, places))
+
+    def _begin(self, lines: Lines) -> int:
+        """Finds the header; returns where the rows begin."""
+        shape = shape_of(lines.texts[:160])
+        start, self._cells = (shape[0], shape[1]) if shape else (0, split_on(b","))
+        self._header = [lines[at] for at in range(start + 1)]
+        self._columns = [Column(bytes(name).strip()) for name in self._cells(lines.texts[start])[:COLUMNS_KEPT]]
+        self._first_row_line = lines.block.line + start + 1 if len(lines) > start + 1 else 0
+        return start + 1
+
+    def _rows_of(self, lines: Lines, first: int) -> tuple[Picked, list[Sequence[bytes]]]:
+        """The lines that are rows, and their cells."""
+        assert self._cells is not None
+        width, cells_of = len(self._columns), self._cells
+        least, most = (width - 1, width + 1) if width < COLUMNS_KEPT else (0, len(lines.block.data) + 1)
+        places, table = [], []
+        for at, text in enumerate(lines.texts[first:] if first else lines.texts, first):
+            if len(text) > 4_000 or text.isspace():
                 self._regular = False
                 continue
-            cells = cells_of(row.data)
-            if abs(len(cells) - width) > 1 and width < COLUMNS_KEPT:
-                self._regular = False
-                if len(self._odd) < 12 and not re.fullmatch(rb"[\s|:+=-]+", row.data):
-                    self._odd.append(row)
+            cells = cells_of(text)
+            if least <= len(cells) <= most:
+                places.append(at)
+                table.append(cells)
                 continue
-            self._rows += 1
-            if len(self._first) < 6:
-                self._first.append(row)
-            self._last = row
-            for column, cell in zip(columns, cells, strict=False):
-                column.see(cell, row)
+            self._regular = False
+            if len(self._odd) < 12 and not re.fullmatch(rb"[\s|:+=-]+", text):
+                self._odd.append(lines[at])
+        return Picked(lines, places), table
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         asked = bool(self._query)
