@@ -9,7 +9,6 @@ text is within the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from overspill.core import notice
 from overspill.core.capture import Cut
@@ -42,7 +41,7 @@ def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Boun
     """The text as a layout has it."""
     header, parts = selection.compose(kept, access=policy.access, language=policy.language)
     header = _valid(header)
-    parts = tuple(replace(part, text=_valid(part.text)) if part.gap else part for part in parts)
+    parts = tuple(part._replace(text=_valid(part.text)) if part.gap else part for part in parts)
     return Bounded(
         text=header + "".join(part.text for part in parts),
         truncated=True,
