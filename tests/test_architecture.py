@@ -86,3 +86,8 @@ def test_no_file_needs_posix_when_it_is_imported() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 assert not imported(node) & POSIX_ONLY, path
                 assert "overspill.terminal" not in ast.unparse(node), path
+
+
+def test_a_server_that_lists_its_tools_loads_no_views() -> None:
+    loaded = modules_after("import overspill.mcp.assembly, overspill.mcp.serve, overspill.mcp.stdio")
+    assert not {name for name in loaded if ".views." in name or name.startswith("overspill.retrieve.shapes.logs")}

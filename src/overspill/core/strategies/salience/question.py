@@ -106,7 +106,7 @@ class Asked:
         if not self._index:
             return
         for match in self._scanner.finditer(data):
-            at = match.start()
+            at, end = match.span()
             first = data[at : at + 1]
             if at and first.isalpha():
                 before = data[at - 1 : at]
@@ -114,7 +114,7 @@ class Asked:
                     continue
             elif at and first.isdigit() and data[at - 1 : at].isdigit():
                 continue
-            yield at, self._index[match.group().lower()]
+            yield at, self._index[data[at:end].lower()]
 
     def rarity(self, lines_with: Sequence[int], lines: int) -> list[float]:
         """How much one match of each term says, given in how many of the lines it stands."""

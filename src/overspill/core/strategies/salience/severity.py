@@ -157,11 +157,11 @@ def _classify(word: bytes) -> int:
 def scan(data: bytes) -> Iterator[Hit]:
     """Every word of trouble in the bytes, from the first to the last, negatives left out."""
     for match in _scanner().finditer(data):
-        word = match.group()
+        at, end = match.span()
+        word = data[at:end]
         level = _classify(word)
         if not level:
             continue
-        at, end = match.span()
         if level >= WARN:
             level = _weighed(data, at, end, level)
             if not level:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
@@ -54,10 +54,11 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
         alike = [index for index, row in zip(members, rows, strict=True) if len(row) == width]
         slots = zip(*[row for row in rows if len(row) == width], strict=True)
         for _, slot in zip(range(SLOTS), slots, strict=False):
-            different = len(set(slot))
+            distinct = set(slot)
+            different = len(distinct)
             if different == 1:
                 continue
-            numbers = _numbers(slot)
+            numbers = _numbers(slot, distinct)
             if numbers and different > 3:
                 _grade_numbers(found.outliers, numbers, alike)
             if different <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
@@ -65,12 +66,15 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
     return found
 
 
-def _numbers(slot: Sequence[bytes]) -> list[float]:
+def _numbers(slot: Sequence[bytes], distinct: Collection[bytes]) -> list[float]:
     """The values of a slot of numbers; none if a text is among them."""
     if not _NUMBER.issuperset(slot[0]):
         return []
     try:
-        return list(map(float, slot))
+        if 2 * len(distinct) > len(slot):
+            return list(map(float, slot))
+        known = {value: float(value) for value in distinct}
+        return list(map(known.__getitem__, slot))
     except ValueError:
         return []
 

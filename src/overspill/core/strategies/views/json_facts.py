@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from overspill.core.strategies.views.json_scan import Run
@@ -43,6 +44,7 @@ _GLANCED_FAILURE = re.compile(
     rb'"(?:error|exception|failure|failed|fault|fatal|denied|yanked|deprecated)[A-Za-z_]*"\s*:\s*(?:"[^"]|[1-9{t]|\[\s*[^\]\s])'
 )
 _EMPTY = (None, "", False, 0)
+_CONTAINERS = (dict, list)
 
 
 @dataclass(slots=True)
@@ -57,24 +59,45 @@ class Field:
     rising: int = 0
     last: float = 0.0
 
-    def rarity(self, value: object) -> float:
-        """0 for the usual, towards 1 for a value that few others have where one value rules."""
+    @property
+    def few_values(self) -> Counter[Any] | None:
+        """How often each value was seen, where there are so few that some are usual."""
         values = self.values
-        if values is None or self.seen < 5 or len(values) > max(4, self.seen // 4):
-            return 0.0
-        count = values.get(value, 0)
-        top = max(values.values())
-        if not count:
-            # met after the study: newer than all that is known
-            count = 1
+        return None if values is None or self.seen < 5 or len(values) > max(4, self.seen // 4) else values
+
+    def rarity(self, value: object, top: int) -> float:
+        """0 for the usual, towards 1 for a value that few others have where one, seen ``top`` times, rules."""
+        # one met after the study is newer than all that is known
+        count = (self.values.get(value, 0) if self.values else 0) or 1
         if count == top or count > 0.2 * self.seen:
             return 0.0
         return math.log(self.seen / count) / math.log(self.seen + 1) * (0.3 + 0.7 * top / self.seen)
 
+    @property
+    def has_extremes(self) -> bool:
+        """Whether its lowest and highest number say something: those of a counter are its ends."""
+        return self.numbers >= 8 and self.lowest != self.highest and 0.05 < self.rising / self.numbers < 0.95
+
     def stands_out(self, number: float) -> bool:
-        if self.numbers < 8 or self.lowest == self.highest or self.lowest < number < self.highest:
-            return False
-        return 0.05 < self.rising / self.numbers < 0.95
+        return not self.lowest < number < self.highest
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What can make a value of one field worth something; as long as nothing more is counted."""
+
+    rare_in: Field | None
+    top: int
+    usual: bool
+    numbers: Field | None
+    failure: bool
+    sure_failure: bool
+    silent: bool = field(init=False)
+    """Whatever its value, it is worth nothing."""
+
+    def __post_init__(self) -> None:
+        speaks = self.rare_in is not None or self.usual or self.numbers is not None or self.failure
+        object.__setattr__(self, "silent", not speaks)
 
 
 class Facts:
@@ -86,6 +109,7 @@ class Facts:
         self._decode = msgspec.json.Decoder().decode
         self._undecodable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
         self.fields: dict[tuple[int, str], Field] = {}
+        self._looks: dict[tuple[int, str], _Look] = {}
         self._known: dict[tuple[int, str, Any, type], float] = {}
         self._glance: Callable[[bytes], list[tuple[bytes, bytes]]] | None = None
         self._glanced: dict[tuple[bytes, bytes], float] = {}
@@ -107,6 +131,7 @@ class Facts:
         parsed = self.parsed(run)
         if parsed is not None:
             self._known.clear()
+            self._looks.clear()
             self._walk(parsed, run.frame.depth, field_name)
 
     def _walk(self, value: Any, depth: int, name: str) -> None:
@@ -155,18 +180,36 @@ class Facts:
 
     def worth(self, depth: int, key: str, value: Any) -> float:
         """How much one value is worth showing to someone who asked nothing."""
+        look = self._looks.get((depth, key)) or self._look(depth, key)
+        if look.silent:
+            return 0.0
         if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > TEXT_BYTES):
-            return self._worth(depth, key, value)
+            return self._worth(look, value)
         where = (depth, key, value, type(value))
         known = self._known.get(where)
         if known is None:
-            known = self._worth(depth, key, value)
+            known = self._worth(look, value)
             if len(self._known) < KNOWN_KEPT:
                 self._known[where] = known
         return known
 
-    def _worth(self, depth: int, key: str, value: Any) -> float:
+    def _look(self, depth: int, key: str) -> _Look:
         here = self.fields.get((depth, key))
+        counts = here.few_values if here is not None else None
+        failure = FAILURE_KEYS.search(key) is not None
+        look = _Look(
+            rare_in=here if counts else None,
+            top=max(counts.values()) if counts else 0,
+            usual=here is not None and here.seen > 20 and here.values is not None and len(here.values) <= 4,
+            numbers=here if here is not None and here.has_extremes else None,
+            failure=failure,
+            sure_failure=failure and _SURE_FAILURE_KEYS.search(key) is not None,
+        )
+        if len(self._looks) < KNOWN_KEPT:
+            self._looks[(depth, key)] = look
+        return look
+
+    def _worth(self, look: _Look, value: Any) -> float:
         worth = 0.0
         plain = value
         if isinstance(value, list):
@@ -175,54 +218,58 @@ class Facts:
             plain = "{…}" if value else "{}"
         elif isinstance(value, str) and len(value) > TEXT_BYTES:
             plain = LONG_TEXT
-        usual = False
-        if here is not None:
-            rare = here.rarity(plain)
-            worth += rare
-            usual = (
-                plain != LONG_TEXT
-                and rare == 0
-                and here.seen > 20
-                and here.values is not None
-                and len(here.values) <= 4
-            )
-            if isinstance(value, int | float) and not isinstance(value, bool) and here.stands_out(value):
-                worth += 0.35
+        rare = look.rare_in.rarity(plain, look.top) if look.rare_in is not None else 0.0
+        worth += rare
+        usual = look.usual and rare == 0 and plain != LONG_TEXT
+        if (
+            look.numbers is not None
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and look.numbers.stands_out(value)
+        ):
+            worth += 0.35
         if usual:
             worth -= 0.15
-        if value in _EMPTY or (not isinstance(value, bool) and plain in ("[]", "{}")):
+        if not look.failure or value in _EMPTY or (not isinstance(value, bool) and plain in ("[]", "{}")):
             return worth
-        if FAILURE_KEYS.search(key):
-            worth += 0.5 if _SURE_FAILURE_KEYS.search(key) and not usual else 0.15
-            if isinstance(value, str) and FAILURE_VALUES.search(value.encode("utf-8", "replace")[:200]):
-                worth += 0.2 if usual else 0.45
+        worth += 0.5 if look.sure_failure and not usual else 0.15
+        if isinstance(value, str) and FAILURE_VALUES.search(value.encode("utf-8", "replace")[:200]):
+            worth += 0.2 if usual else 0.45
         return worth
 
     def best_worth(self, value: Any, depth: int, name: str) -> float:
         """The worth of the best value anywhere inside."""
+        items: Iterable[tuple[str, Any]]
         if isinstance(value, dict):
-            items = list(value.items())
+            items = value.items()
         elif isinstance(value, list):
-            items = [(name, item) for item in value]
+            items = zip(repeat(name), value, strict=False)
         else:
             return 0.0
         best = 0.0
+        looks = self._looks
         for key, item in items:
-            best = max(best, self.worth(depth, key, item))
-            if isinstance(item, dict | list) and item:
-                best = max(best, self.best_worth(item, depth + 1, key))
+            look = looks.get((depth, key)) or self._look(depth, key)
+            if not look.silent:
+                worth = self.worth(depth, key, item)
+                if worth > best:
+                    best = worth
+            if item.__class__ in _CONTAINERS and item:
+                worth = self.best_worth(item, depth + 1, key)
+                if worth > best:
+                    best = worth
         return best
 
     def study_is_over(self) -> None:
         """From now on a glance must do: at the fields that have few values, and at numbers."""
         ranked = sorted(self.fields.items(), key=lambda entry: (-entry[1].seen, entry[0]))
-        watched: dict[bytes, tuple[int, str]] = {}
+        watched: dict[bytes, _Look] = {}
         for (depth, key), here in ranked:
             few = here.values is not None and len(here.values) <= 8
             if len(watched) < WATCHED and here.seen >= 20 and (few or here.numbers > 0.9 * here.seen):
-                watched.setdefault(key.encode("utf-8", "replace"), (depth, key))
+                watched.setdefault(key.encode("utf-8", "replace"), self._look(depth, key))
         self._watched = watched
-        names = b"|".join(re.escape(key) for key in watched) or b"(?!)"
+        names = b"|".join(re.escape(key) for key, look in watched.items() if not look.silent) or b"(?!)"
         self._glance = re.compile(
             rb'"(' + names + rb')"\s*:\s*("[^"\\]{0,48}"|-?\d[\d.eE+-]*|true|false|null|\{\}|\[\]|[\[{])'
         ).findall
@@ -234,10 +281,10 @@ class Facts:
             return self.best_worth(parsed, run.frame.depth, field_name) if parsed is not None else 0.2
         best = 0.6 if _GLANCED_FAILURE.search(run.data) else 0.0
         known = self._glanced
-        for pair in self._glance(run.data):
+        for pair in {*self._glance(run.data)}:
             worth = known.get(pair)
             if worth is None:
-                worth = self._worth(*self._watched[pair[0]], self._value_of(pair[1]))
+                worth = self._worth(self._watched[pair[0]], self._value_of(pair[1]))
                 if len(known) < KNOWN_KEPT:
                     known[pair] = worth
             if worth > best:

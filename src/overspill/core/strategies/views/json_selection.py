@@ -72,6 +72,8 @@ class JsonSelection:
         self._by_box: dict[int, list[_Group]] = {}
         for group in self._groups:
             self._by_box.setdefault(id(group.tiles[0].box), []).append(group)
+        self._heap: list[tuple[float, int, _Group]] | None = None
+        """The groups as they are worth before anything is shown."""
         self._places: tuple[dict[int, tuple[Box, int]], dict[int, tuple[Box, int]]] | None = None
 
     @property
@@ -139,12 +141,14 @@ class JsonSelection:
             cost = group.size + MARK_BYTES + _unopened_bytes(tile.box, opened)
             return float(worth * (1 + 0.2 * min(4, len(group.tiles) - 1)) / (cost + 120) ** DENSITY)
 
-        heap = [(-value(group), group.tiles[0].span.start, group) for group in self._groups]
-        heapq.heapify(heap)
+        if self._heap is None:
+            self._heap = [(-value(group), group.tiles[0].span.start, group) for group in self._groups]
+            heapq.heapify(self._heap)
+        heap = [*self._heap]
         done: set[int] = set()
         kept: set[int] = set()
-        refused = 0
-        while heap and refused < REFUSALS and excerpt.left > 0.01:
+        refused, left = 0, excerpt.left
+        while heap and refused < REFUSALS and left > 0.01:
             priority, start, group = heapq.heappop(heap)
             if id(group) in done:
                 continue
@@ -164,6 +168,7 @@ class JsonSelection:
                 where = (tile.box.depth, tile.field)
                 fields[where] = fields.get(where, 0) + 1
             self._bridge(excerpt, group, kept)
+            left = excerpt.left
             for box in list(_unopened(group.tiles[0].box, opened)):
                 opened.add(id(box))
                 for other in self._by_box.get(id(box), ()):

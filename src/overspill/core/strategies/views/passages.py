@@ -11,6 +11,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 from overspill.core.measure import cut_after, cut_before
@@ -121,8 +122,12 @@ class Passages:
         self.landmarks: list[Landmark] = []
         self.landmarks_seen = 0
         self.lines = 0
+        self._atoms: list[_Atom] | None = None
+        self._answers: Replay | None = None
+        self._outline: Replay | None = None
 
     def feed(self, block: Block) -> None:
+        self._atoms = self._answers = self._outline = None
         data = block.data
         hits = list(self._query.hits(data))
         if self._counts_hit is not None:
@@ -194,8 +199,13 @@ class Passages:
 
     # -- at the end ---------------------------------------------------------------------------
 
-    def atoms(self) -> list[_Atom]:
+    def atoms(self) -> Sequence[_Atom]:
         """What is held, in lines and parts of long lines."""
+        if self._atoms is None:
+            self._atoms = self._cut()
+        return self._atoms
+
+    def _cut(self) -> list[_Atom]:
         atoms: list[_Atom] = []
         for segment in self._pool:
             hit = 0
@@ -208,8 +218,13 @@ class Passages:
                 atoms.append(_Atom(part, tuple(dict.fromkeys(terms))))
         return atoms
 
-    def passages(self, totals: Totals) -> Iterator[Span]:
+    def passages(self, totals: Totals) -> Iterable[Span]:
         """Passages that answer the question, best first, each a few lines long."""
+        if self._answers is None:
+            self._answers = Replay(self._ranked(totals))
+        return self._answers
+
+    def _ranked(self, totals: Totals) -> Iterator[Span]:
         if not self._query:
             return
         atoms = self.atoms()
@@ -259,9 +274,14 @@ class Passages:
                         if here.get(term, 0.0) < force:
                             here[term] = force
 
-    def outline(self, atoms: Sequence[_Atom] | None = None) -> Iterator[Span]:
+    def outline(self) -> Iterable[Span]:
         """The landmarks' own lines, the weightiest first."""
-        by_start = {atom.span.start: atom.span for atom in (self.atoms() if atoms is None else atoms)}
+        if self._outline is None:
+            self._outline = Replay(self._weightiest())
+        return self._outline
+
+    def _weightiest(self) -> Iterator[Span]:
+        by_start = {atom.span.start: atom.span for atom in self.atoms()}
         for landmark in sorted(self.landmarks, key=lambda mark: (-mark.weight, mark.start)):
             span = by_start.get(landmark.start)
             if span is not None:
@@ -425,6 +445,22 @@ def join(spans: Iterable[Span]) -> Span:
     """Adjacent spans as one."""
     parts = list(spans)
     return parts[0] if len(parts) == 1 else parts[0]._replace(data=b"".join(part.data for part in parts))
+
+
+class Replay:
+    """Spans in an order that is worked out once, as far as somebody asks, and told again at every fill."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._rest, self._told = iter(spans), list[Span]()
+
+    def __iter__(self) -> Iterator[Span]:
+        for at in count():
+            if at == len(self._told):
+                span = next(self._rest, None)
+                if span is None:
+                    return
+                self._told.append(span)
+            yield self._told[at]
 
 
 def interleave(*ranked: tuple[float, Iterable[Span]]) -> Iterator[Span]:

@@ -172,9 +172,10 @@ class Query:
             return
         lookup = self._lookup
         for match in self._engine.finditer(data):
-            known = lookup.get(match.group().lower().lstrip(b"_"))
+            at, end = match.span()  # the engine makes a call of each question asked of a match
+            known = lookup.get(data[at:end].lower().lstrip(b"_"))
             if known:
-                yield match.start(), known
+                yield at, known
 
     def forces(self, data: bytes, counts: list[int] | None = None) -> dict[int, float]:
         """How strongly each term speaks in quoted values: most where it is a value, or its last part, by itself."""

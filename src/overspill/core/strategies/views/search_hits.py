@@ -9,12 +9,14 @@ import bisect
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views.passages import (
     Found,
     Passages,
+    Replay,
     ViewSelection,
     interleave,
 )
@@ -115,11 +117,12 @@ class SearchView:
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         passages = self._passages
         asked = bool(self._query)
+        spread_out = Replay(self._spread_out(passages.outline()))
 
         def ranked(room: Budget) -> Iterable[Span]:
             return interleave(
                 (0.75 if asked else 0.0, passages.passages(totals)),
-                (0.25 if asked else 0.95, self._spread_out(passages.outline())),
+                (0.25 if asked else 0.95, spread_out),
                 (0.05, passages.edges(1, 1)),
             )
 
@@ -149,8 +152,7 @@ class SearchView:
     def _describe(self, gap: Gap) -> str:
         if self._runs_dropped or not self._runs or gap.first_column or gap.last_column is not None:
             return ""
-        starts = [run.line for run in self._runs]
-        first = max(0, bisect.bisect_right(starts, gap.first_line) - 1)
+        first = max(0, bisect.bisect_right(self._runs, gap.first_line, key=attrgetter("line")) - 1)
         counts: Counter[bytes] = Counter()
         for index in range(first, len(self._runs)):
             run = self._runs[index]

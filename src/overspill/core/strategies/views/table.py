@@ -24,7 +24,7 @@ from overspill.core.strategies.views.columns import (
     split_wide,
     split_words,
 )
-from overspill.core.strategies.views.passages import Passages, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
@@ -172,13 +172,14 @@ class TableView:
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         asked = bool(self._query)
+        outstanding = Replay(self._outstanding())
 
         def ranked(room: Budget) -> Iterable[Span]:
             header = [line for line in self._header[-1:] if len(line.data) < 4_000]
             yield from header
             yield from self._first[:1]
             yield from interleave(
-                (0.55, self._outstanding()),
+                (0.55, outstanding),
                 (0.45 if asked else 0.0, self._passages.passages(totals)),
                 (0.06, iter(self._first[1:])),
                 (0.08, [self._last] if self._last else []),
