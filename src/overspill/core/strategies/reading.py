@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from overspill.core.measure import states
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
@@ -194,14 +195,13 @@ class AutoSelection:
 
 def _telling(text: bytes) -> str:
     """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
-    words = " ".join(text.decode("utf-8", "replace").split())
+    words = " ".join(states(text).split())
     if len(words) <= HEADLINE_CHARS:
         return words
     worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
     if worst is None or worst.at < HEADLINE_CHARS // 2:
         return words[:HEADLINE_CHARS]
-    tail = text[worst.at :].decode("utf-8", "replace")
-    return " ".join(tail.split())[:HEADLINE_CHARS]
+    return " ".join(states(text[worst.at :]).split())[:HEADLINE_CHARS]
 
 
 class _Shared:
