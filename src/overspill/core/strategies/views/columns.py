@@ -24,6 +24,8 @@ EXTREMES_KEPT = 3
 SERIES_KEPT = 60_000
 MISSING = frozenset(b"- NA N/A na n/a null NULL None none nan NaN ? <none> <unknown> unknown Unknown".split()) | {b""}
 _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMGT]i?B?|[mun]?s)?(?:\s*\(.*\))?$")
+_DIGITS = frozenset(bytes([digit]) for digit in b"0123456789")
+_MOST_EXACT = 1e15
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
 
@@ -92,6 +94,8 @@ class Column:
     name: bytes
     rows: int = 0
     numbers: int = 0
+    is_exact: bool = True
+    """Is each number just what the cell says, without a unit, and none too large to be told to the digit?"""
     mean: float = 0.0
     spread: float = 0.0
     rising: int = 0
@@ -114,6 +118,8 @@ class Column:
         number = number_of(cell) if cell[:1] in b"0123456789-+$." and cell else None
         if len(self.series) < SERIES_KEPT:
             self.series.append(number if number is not None else math.nan)
+        if number is not None and self.is_exact:
+            self.is_exact = cell[-1:] in _DIGITS and abs(number) < _MOST_EXACT
         if number is not None and math.isfinite(number):
             self._measure(number, row)
         if cell in MISSING:
@@ -135,6 +141,11 @@ class Column:
             self.first_rows[cell].append(row)
         elif count == 30:
             self.first_rows[cell] = self.first_rows[cell][:1]
+
+    def lacks_one(self) -> None:
+        """Takes a row into account that ends before this column."""
+        if len(self.series) < SERIES_KEPT:
+            self.series.append(math.nan)
 
     def _measure(self, number: float, row: Span) -> None:
         self.numbers += 1

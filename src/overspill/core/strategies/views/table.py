@@ -21,7 +21,7 @@ from overspill.core.strategies.views.columns import (
     split_wide,
     split_words,
 )
-from overspill.core.strategies.views.passages import Passages, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Passages, ViewSelection, counted, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
@@ -34,6 +34,8 @@ _MOST = re.compile(
 _LEAST = re.compile(
     r"\b(?:min\w*|least|lowest|smallest|fewest|cheapest|shortest|fall|drop|fastest|best)\b", re.IGNORECASE
 )
+_RULE = re.compile(rb"(?=.*(?:--|==|:-|-:))[\s|:+=-]+")
+"""What parts the header from the rows in tables that are drawn."""
 _STATES = re.compile(
     rb"(?i)error|fail|crash|backoff|oom|evict|pending|unknown|denied|defunct|critical|fatal|dead|lost|invalid|missing|"
     rb"terminat|notready|unhealthy|refused|timeout|zombie|panic|disabled|degraded|down\b"
@@ -112,13 +114,17 @@ class TableView:
         self._last: Span | None = None
         self._odd: list[Span] = []
         self._rows = 0
+        self._width = 0
         self._first_row_line = 0
         self._regular = True
         """Whether each line after the header was one row, so that lines number rows."""
+        self._complete = True
+        """Whether no row is so long, or goes over so many lines, that rows were not counted."""
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)
         if block.column:
+            self._regular = self._complete = False
             return
         lines = list(block.lines())
         if self._cells is None:
@@ -126,18 +132,24 @@ class TableView:
             start, self._cells = (shape[0], shape[1]) if shape else (0, split_on(b","))
             self._header = lines[: start + 1]
             names = self._cells(lines[start].data)
+            self._width = len(names)
             self._columns = [Column(bytes(name).strip()) for name in names[:COLUMNS_KEPT]]
             lines = lines[start + 1 :]
             self._first_row_line = lines[0].line if lines else 0
-        width, cells_of, columns = len(self._columns), self._cells, self._columns
+        width, cells_of, columns = self._width, self._cells, self._columns
         for row in lines:
             if len(row.data) > 4_000 or not row.data.strip():
                 self._regular = False
+                self._complete &= not row.data.strip()
+                continue
+            if not self._rows and _RULE.fullmatch(row.data.strip()):
+                self._first_row_line = row.line + 1
                 continue
             cells = cells_of(row.data)
-            if abs(len(cells) - width) > 1 and width < COLUMNS_KEPT:
+            self._complete &= row.data.count(b'"') % 2 == 0
+            if abs(len(cells) - width) > 1:
                 self._regular = False
-                if len(self._odd) < 12 and not re.fullmatch(rb"[\s|:+=-]+", row.data):
+                if len(self._odd) < 12 and not _RULE.fullmatch(row.data.strip()):
                     self._odd.append(row)
                 continue
             self._rows += 1
@@ -146,6 +158,8 @@ class TableView:
             self._last = row
             for column, cell in zip(columns, cells, strict=False):
                 column.see(cell, row)
+            for column in columns[len(cells) :]:
+                column.lacks_one()
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         asked = bool(self._query)
@@ -210,7 +224,10 @@ class TableView:
                     yield row, (0.9, 0.4, 0.25)[min(place, 2)] * wanted[side] * 0.9
 
     def _headline(self) -> str:
-        words = f"{self._rows} rows × {len(self._columns)} columns"
+        """How large the table is, and how often its most telling column holds what."""
+        if not self._complete:
+            return ""
+        words = f"{counted(self._rows, 'row')} × {counted(self._width, 'column')}"
         telling: list[tuple[Counter[bytes], Column]] = [
             (column.values, column)
             for column in self._columns
@@ -221,7 +238,7 @@ class TableView:
             counts = sorted(values.items(), key=lambda entry: (-entry[1], entry[0]))
             shown = ", ".join(f"{_text(value, 24) or '(empty)'} ×{count}" for value, count in counts[:5])
             words += f"; {_text(column.name, 30)}: {shown}"
-        return words[:220]
+        return words
 
     def _describe(self, gap: Gap) -> str:
         """Ranges of the columns that vary most, over the rows inside the gap."""
@@ -232,19 +249,18 @@ class TableView:
             return ""
         found = []
         for column in self._columns:
-            if column.numeric and len(column.series) > last:
+            if column.numeric and column.is_exact and len(column.series) > last:
                 values = [value for value in column.series[first : last + 1] if not math.isnan(value)]
                 if values:
-                    name = column.name.decode("utf-8", "replace").strip('"')[:24]
-                    found.append(
-                        (-self._column_weight(column), column.is_counter, f"{name} {min(values):g}–{max(values):g}")
-                    )
+                    words = f"{_text(column.name, 24)} {min(values):.15g}–{max(values):.15g}"
+                    found.append((-self._column_weight(column), column.is_counter, words))
         best = sorted(enumerate(found), key=lambda entry: (entry[1][0], entry[1][1], entry[0]))[:2]
         return "; ".join(words for _, (_, _, words) in best)
 
 
 def _text(cell: bytes, most: int) -> str:
-    return cell.decode("utf-8", "replace").strip('" ')[:most]
+    text = cell.decode("utf-8", "replace").strip('" ')
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _rare_rows(column: Column) -> Iterator[tuple[Span, float]]:
