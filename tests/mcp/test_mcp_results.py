@@ -251,6 +251,36 @@ def test_what_is_no_base64_is_kept_as_it_came() -> None:
     assert line.store.open(handle_of(result)).read(0, 10**9) == ("é" * 300_000).encode()
 
 
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ("-_-_" * 90_000, b"-_-_" * 90_000),
+        ("data:image/png;base64," + "QUJD" * 90_000, b"data:image/png;base64," + b"QUJD" * 90_000),
+        ("QUJD\r\n" * 60_000, b"ABC" * 60_000),
+    ],
+)
+def test_of_data_in_another_alphabet_nothing_is_lost(data: str, kept: bytes) -> None:
+    line = Line()
+    result = line.result({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]})
+    assert line.store.open(handle_of(result)).read(0, 10**9) == kept
+
+
+@pytest.mark.parametrize("size", [100, 90_000])
+@pytest.mark.parametrize("budget", [DEFAULT_BUDGET, Budget(max_tokens=300, max_lines=4)])
+def test_a_member_that_no_version_knows_stays_or_is_kept(size: int, budget: Budget) -> None:
+    line = Line(budget=budget)
+    unknown = lines(size // 10)
+    links = [{"type": "resource_link", "uri": f"file:///{n}" + "u" * 200, "name": "n"} for n in range(50)]
+    message = line.raw({"content": [text(lines(5_000)), *links], "hint": unknown})
+    result = json.loads(message)["result"]
+    handles = result.get("_meta", {}).get("overspill", {}).get("handles", []) or [
+        result["content"][0]["text"].split()[1].rstrip(":")
+    ]
+    kept = b"".join(line.store.open(handle).read(0, 10**9) for handle in handles)
+    assert result.get("hint") == unknown or json.dumps(unknown)[1:-1].encode() in kept or unknown.encode() in kept
+    assert fits(message, budget)
+
+
 def test_a_store_that_fails_costs_the_rest_and_nothing_else() -> None:
     class Full:
         def spill(self, call: Any) -> Any:

@@ -157,6 +157,11 @@ def states(data: bytes) -> str:
     return _INVISIBLE.sub("", text.replace("\r", "\n"))
 
 
+def visible(text: str) -> str:
+    """Text in which nothing steers a terminal: without escape sequences and invisible controls."""
+    return _INVISIBLE.sub("", _ESCAPE_TEXT.sub("", text) if "\x1b" in text else text)
+
+
 def _final_state(line: str) -> str:
     line = line.rstrip("\r")
     return line[line.rfind("\r") + 1 :]

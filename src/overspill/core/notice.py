@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from overspill.core.access import Access, Rest
-from overspill.core.measure import CLUSTER_CHARS
+from overspill.core.measure import CLUSTER_CHARS, visible
 from overspill.core.model import Gap, Totals
 
 Language = Literal["en", "zh"]
@@ -180,7 +180,7 @@ def place_of(gap: Gap, *, language: Language) -> str:
 
 def shortened(description: str, room_chars: int) -> str:
     """As many of the items (parted by "; ") as fit: a true list stays true when it ends earlier."""
-    description = " ".join(description.split())
+    description = visible(" ".join(description.split()))
     if len(description) <= room_chars:
         return description
     whole = description.rfind("; ", 0, room_chars + 1)
@@ -188,8 +188,13 @@ def shortened(description: str, room_chars: int) -> str:
 
 
 def one_line(text: str, room_chars: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= room_chars else text[: room_chars - 1].rstrip() + "…"
+    text = visible(" ".join(text.split()))
+    if len(text) <= room_chars:
+        return text
+    start = text[: room_chars - 1]
+    if text[room_chars - 1].isdigit():  # half a number would be another number
+        start = start.rstrip("0123456789") or start
+    return start.rstrip() + "…"
 
 
 def floor_text(language: Language) -> str:

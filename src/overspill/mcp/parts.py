@@ -100,8 +100,8 @@ class Parts:
 
     def _spilled(self, data: str, kind: str, uri: str) -> str:
         try:
-            content = base64.b64decode(data)
-        except ValueError:
+            content = base64.b64decode("".join(data.split()), validate=True)
+        except ValueError:  # another alphabet, an address: whatever is left out would be lost
             content = data.encode("utf-8", "surrogatepass")
         what = f"{kind[:100]}, {len(content)} bytes, not shown" + (f", {uri[:300]}" if uri else "")
         store = self.setting.bounder.store

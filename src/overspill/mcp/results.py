@@ -27,6 +27,7 @@ from overspill.mcp.wire import Raw
 from overspill.source import json_text
 
 _ROUNDS = 4
+_KNOWN = ("_meta", "isError", "resultType", "structuredContent")
 _HUGE = 10**12
 
 
@@ -99,6 +100,7 @@ class _Bounding:
         self._take_in()
         if self._passes():
             return self.original
+        self._tell_the_unknown()
         self._decide_structured()
         self._name_links()
         return self._fitted()
@@ -144,6 +146,13 @@ class _Bounding:
         return self.serialised({**self.result, self.member: [blank(slot) for slot in self.slots]})
 
     # What becomes of it
+
+    def _tell_the_unknown(self) -> None:
+        """A large member of the result of which no version of the protocol is known to speak becomes text."""
+        for name, raw in list(self.result.items()):
+            if name not in (*_KNOWN, self.member) and len(bytes(raw)) > self._quarter_bytes:
+                del self.result[name]
+                self.slots.append(Slot(text=json_text({name: wire.decoded(raw)})))
 
     def _decide_structured(self) -> None:
         raw = self.result.get("structuredContent")
@@ -325,6 +334,8 @@ class _Bounding:
         """Nothing fits: the handles alone, which the store was given before."""
         self._join()
         whole = next(slot.text for slot in self.slots if slot.text is not None)
+        unknown = {name: wire.decoded(raw) for name, raw in self.result.items() if name not in (*_KNOWN, self.member)}
+        whole += f"\n{json_text(unknown)}" if unknown else ""
         stored = self.bounder.bound(whole, self.setting.call)
         if stored.handle:
             words = f"[overspill {stored.handle}: nothing of {stored.total_bytes} bytes shown]"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from overspill.core.measure import display
+from overspill.core.measure import states
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
@@ -206,13 +206,13 @@ class AutoSelection:
 
 def _telling(text: bytes) -> str:
     """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
-    words = " ".join(display(text).split())
+    words = " ".join(states(text).split())
     if len(words) <= HEADLINE_CHARS:
         return words
     worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
     if worst is None or worst.at < HEADLINE_CHARS // 2:
         return words[:HEADLINE_CHARS]
-    return " ".join(display(text[worst.at :]).split())[:HEADLINE_CHARS]
+    return " ".join(states(text[worst.at :]).split())[:HEADLINE_CHARS]
 
 
 class _Shared:

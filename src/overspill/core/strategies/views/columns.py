@@ -30,6 +30,8 @@ USUAL_ROWS = 30
 MISSING = frozenset(b"- NA N/A na n/a null NULL None none nan NaN ? <none> <unknown> unknown Unknown".split()) | {b""}
 _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMGT]i?B?|[mun]?s)?(?:\s*\(.*\))?$")
 _NUMBER_STARTS = b"0123456789-+$."
+_DIGITS = frozenset(bytes([digit]) for digit in b"0123456789")
+_MOST_EXACT = 1e15
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
 
@@ -126,6 +128,8 @@ class Column:
     name: bytes
     rows: int = 0
     numbers: int = 0
+    is_exact: bool = True
+    """Is each number just what the cell says, without a unit, and none too large to be told to the digit?"""
     mean: float = 0.0
     spread: float = 0.0
     rising: int = 0
@@ -141,23 +145,31 @@ class Column:
     falls: list[tuple[float, int, Span]] = field(default_factory=list)
     series: array[float] = field(default_factory=lambda: array("d"))
 
-    def see(self, cells: Sequence[bytes], rows: Rows) -> None:
-        """Takes the next cells into account, one of each row."""
+    def see(self, cells: Sequence[bytes], rows: Rows, *, places: Sequence[int] | None = None, of: int = 0) -> None:
+        """Takes the next cells into account, one of each row.
+
+        Where some of ``of`` rows end before this column, ``places`` are those of the others among them.
+        """
         self.rows += len(cells)
         cells = [*map(bytes.strip, cells)]
         present = Counter(cells) if self.values is not None else None
         numbers = _numbers(cells)
         if (room := SERIES_KEPT - len(self.series)) > 0:
-            self.series.extend(numbers[:room])
+            self.series.extend((numbers if places is None else _placed(numbers, places, of))[:room])
+        self.is_exact = self.is_exact and all(
+            cell[-1:] in _DIGITS and abs(number) < _MOST_EXACT
+            for cell, number in zip(cells, numbers, strict=True)
+            if not math.isnan(number)
+        )
         if all(map(math.isfinite, numbers)):
             self._measure(numbers, rows)
         else:
-            places = [at for at, number in enumerate(numbers) if math.isfinite(number)]
-            self._measure([numbers[at] for at in places], Picked(rows, places))
+            finite = [at for at, number in enumerate(numbers) if math.isfinite(number)]
+            self._measure([numbers[at] for at in finite], Picked(rows, finite))
         if not MISSING.isdisjoint(present or cells):
-            places = [at for at, cell in enumerate(cells) if cell in MISSING]
-            self.missing.update(map(cells.__getitem__, places))
-            self.missing_rows += [rows[at] for at in places[: MISSING_ROWS_KEPT - len(self.missing_rows)]]
+            empty = [at for at, cell in enumerate(cells) if cell in MISSING]
+            self.missing.update(map(cells.__getitem__, empty))
+            self.missing_rows += [rows[at] for at in empty[: MISSING_ROWS_KEPT - len(self.missing_rows)]]
         if present is not None:
             self._count(present, cells, rows)
 
@@ -227,6 +239,14 @@ class Column:
             return False
         steps = [abs(b - a) for a, b in zip(self.series, self.series[1:2000], strict=False) if a == a and b == b]
         return bool(steps) and sum(steps) / len(steps) < 0.25 * self.deviation
+
+
+def _placed(numbers: list[float], places: Sequence[int], of: int) -> list[float]:
+    """Each number at its row's place, so that the series numbers rows."""
+    placed = [math.nan] * of
+    for place, number in zip(places, numbers, strict=True):
+        placed[place] = number
+    return placed
 
 
 def _numbers(cells: Sequence[bytes]) -> list[float]:

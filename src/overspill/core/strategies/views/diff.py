@@ -1,6 +1,7 @@
 """Diffs, patches and logs of commits: every file with its counts, and the hunks that fit or answer.
 
-Changed lines weigh more than their context; lock files and generated files come last.
+Changed lines weigh more than their context; lock files and generated files come last.  Lines are counted as far as
+the header of their hunk says that it goes; of a form whose hunks say it otherwise (a merge's) nothing is counted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views import passages as P
 from overspill.core.strategies.views.code import defined_name
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, counted, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
 _MARK = re.compile(
@@ -20,6 +21,8 @@ _MARK = re.compile(
     rb"|(?P<hunk>@@ -[^\n]*)|(?P<subject>    \S[^\n]*)|(?P<minus>--- [^\n]+\n\+\+\+ [^\n]+))",
     re.MULTILINE,
 )
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_OTHER_COUNTS = ("diff --cc ", "diff --combined ")
 _GENERATED = re.compile(r"lock\b|\.lock|\.min\.|\.snap\b|\.svg\b|dist/|vendor/|generated|package-lock|\.map\b|\.pb\.")
 
 
@@ -41,6 +44,10 @@ class _File:
     name: str
     added: int = 0
     removed: int = 0
+    is_counted: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name} +{self.added} −{self.removed}" if self.is_counted else self.name
 
 
 class DiffView:
@@ -52,7 +59,10 @@ class DiffView:
         self._subject_open = False
         self._files: list[_File] = []
         self._files_seen = 0
-        self._in_hunk = False
+        self._in_header = False
+        """Since a file's first line no hunk has begun."""
+        self._old_left = self._new_left = 0
+        """Lines of the hunk at hand that are still to come, on either side."""
         self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name)
 
     def feed(self, block: Block) -> None:
@@ -60,7 +70,7 @@ class DiffView:
 
     def _marks(self, block: Block) -> Iterator[Found]:
         data = block.data
-        pending = 0
+        pending = (data.find(b"\n") + 1 or len(data)) if block.column else 0
         for match in _MARK.finditer(data):
             kind, start = match.lastgroup, match.start()
             if start == 0 and block.column:
@@ -72,35 +82,69 @@ class DiffView:
                 self._subject_open = False
                 yield start, 0.95, 2, label.strip()[:160]
                 continue
-            if kind == "minus" and self._files and self._files[-1].line >= block.line + data.count(b"\n", 0, start) - 6:
-                continue
             self._count(data, pending, start)
             pending = start
+            if kind == "minus" and (self._in_header or self._old_left or self._new_left):
+                self._in_header = False
+                continue  # the second half of a header, or two changed lines that look like one
             if kind == "commit":
                 self._commits += 1
-                self._subject_open, self._in_hunk = True, False
+                self._subject_open = True
+                self._old_left = self._new_left = 0
                 yield start, 0.8, 1, label[:60]
             elif kind in ("file", "minus"):
-                self._in_hunk = False
-                name = label.split(" b/")[-1] if " b/" in label else label.split()[-1]
+                self._old_left = self._new_left = 0
+                self._in_header = kind == "file"
+                name = _name_in(match.group().decode("utf-8", "replace"))
                 self._files_seen += 1
                 if len(self._files) < 4_000:
                     line = block.line + data.count(b"\n", 0, start)
-                    self._files.append(_File(block.start + start, line, name))
+                    self._files.append(
+                        _File(block.start + start, line, name, is_counted=not label.startswith(_OTHER_COUNTS))
+                    )
                 yield start, 0.35 if _GENERATED.search(name) else 0.75, 3, name[:160]
             else:
-                self._in_hunk = True
+                self._open_hunk(match.group())
+                pending = match.end() + 1
                 yield start, 0.3, 4, label[label.find("@@", 2) + 2 :].strip()[:120]
         self._count(data, pending, len(data))
 
+    def _open_hunk(self, header: bytes) -> None:
+        self._in_header = False
+        found = _HUNK.match(header)
+        self._old_left, self._new_left = (int(size or 1) for size in found.groups()) if found else (0, 0)
+        if found is None and self._files:
+            self._files[-1].is_counted = False
+
     def _count(self, data: bytes, start: int, end: int) -> None:
-        """Adds the changed lines of a stretch to the file it belongs to."""
-        if not (self._in_hunk and self._files):
+        """Adds the changed lines of a stretch to the file it belongs to, as far as the hunk goes."""
+        if start >= end or not ((self._old_left or self._new_left) and self._files):
             return
         part = data[start:end]
-        first = part[:1]
-        self._files[-1].added += part.count(b"\n+") + (first == b"+")
-        self._files[-1].removed += part.count(b"\n-") + (first == b"-")
+        added = part.count(b"\n+") + part.startswith(b"+")
+        removed = part.count(b"\n-") + part.startswith(b"-")
+        noted = part.count(b"\n\\") + part.startswith(b"\\")
+        both = part.count(b"\n") + (not part.endswith(b"\n")) - added - removed - noted
+        if added + both > self._new_left or removed + both > self._old_left:
+            added, removed, both = self._counted_by_line(part)
+        self._new_left -= added + both
+        self._old_left -= removed + both
+        self._files[-1].added += added
+        self._files[-1].removed += removed
+
+    def _counted_by_line(self, part: bytes) -> tuple[int, int, int]:
+        added = removed = both = 0
+        for line in part.split(b"\n"):
+            old_left, new_left = self._old_left - removed - both, self._new_left - added - both
+            if old_left <= 0 and new_left <= 0:
+                break
+            if line.startswith(b"+"):
+                added += 1
+            elif line.startswith(b"-"):
+                removed += 1
+            elif not line.startswith(b"\\"):
+                both += 1
+        return added, removed, both
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         passages = self._passages
@@ -116,9 +160,9 @@ class DiffView:
         added, removed = (sum(getattr(file, side) for file in self._files) for side in ("added", "removed"))
         headline = ""
         if self._files_seen == len(self._files):
-            headline = f"{len(self._files)} files, +{added} −{removed}" + (
-                f" in {self._commits} commits" if self._commits else ""
-            )
+            headline = counted(len(self._files), "file")
+            headline += f", +{added} −{removed}" if all(file.is_counted for file in self._files) else ""
+            headline += f" in {counted(self._commits, 'commit')}" if self._commits else ""
         return ViewSelection("diff", headline, ranked, self._describe)
 
     def _hunks(self) -> Iterator[Span]:
@@ -142,8 +186,18 @@ class DiffView:
 
     def _describe(self, gap: Gap) -> str:
         inside = [file for file in self._files if gap.start <= file.start < gap.end]
-        words = ", ".join(f"{file.name} +{file.added} −{file.removed}" for file in inside[:4])
-        return words + (f", {len(inside) - 4} more files" if len(inside) > 4 else "")
+        words = ", ".join(map(str, inside[:4]))
+        return words + (f", {counted(len(inside) - 4, 'more file')}" if len(inside) > 4 else "")
+
+
+def _name_in(header: str) -> str:
+    """The file that a header speaks of: the new one, unless it is no more."""
+    first, _, second = header.partition("\n")
+    if not second:
+        return first.split(" b/")[-1] if " b/" in first else first.split()[-1]
+    old, new = (line[4:].split("\t")[0].strip() for line in (first, second))
+    name = old if new == "/dev/null" else new
+    return name[2:] if name.startswith(("a/", "b/")) else name
 
 
 def _force(data: bytes) -> float:

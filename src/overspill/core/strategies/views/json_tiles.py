@@ -6,8 +6,8 @@ Tiles are verbatim and lie end to end; a tile includes the comma and line end th
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as with_default
 
@@ -61,13 +61,15 @@ class Box:
     @property
     def path(self) -> str:
         """How JMESPath calls it."""
-        names: list[str] = []
-        box: Box | None = self
-        while box is not None and box.parent is not None:
-            if box.name:
-                names.append(box.name)
+        steps: list[str] = []
+        box = self
+        while box.parent is not None:
+            if box.parent.kind == "{":
+                steps.append("." + _identifier(box.name))
+            elif box.parent.kind == "[":
+                steps.append(box.name)
             box = box.parent
-        return join_path(reversed(names))
+        return "".join(reversed(steps)).removeprefix(".")
 
 
 @dataclass(slots=True, eq=False)
@@ -91,23 +93,20 @@ class Tile:
     """What it is worth as a companion of an odd one."""
 
 
-def join_path(names: Iterator[str] | list[str]) -> str:
-    path = ""
-    for name in names:
-        if name.startswith("[") and name.endswith("]"):
-            path += name
-        else:
-            plain = re.fullmatch(r"[A-Za-z_]\w*", name)
-            path += ("." if path else "") + (name if plain else '"' + name.replace('"', '\\"') + '"')
-    return path
+def _step(parent: Box, key: str, index: int) -> str:
+    """The name of a member of a box."""
+    return key if parent.kind == "{" else f"[{index}]"
+
+
+def _identifier(key: str) -> str:
+    """A key as JMESPath wants it: quoted as in JSON, unless it is a plain word."""
+    return key if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
 
 
 def key_of(raw: bytes) -> str:
     """A key as people read it."""
     text = raw[1:-1].decode("utf-8", "replace")
     if "\\" in text:
-        import json
-
         try:
             return str(json.loads(f'"{text}"'))
         except ValueError:
@@ -152,7 +151,8 @@ class Tiles:
         else:
             self._members(box, span, run.first)
 
-    def _members(self, box: Box, span: Span, first: int) -> None:
+    def _members(self, box: Box, span: Span, first: int) -> int:
+        """Takes members one by one; returns the index after the last."""
         at, index = 0, first
         data = span.data
         while at < len(data):
@@ -164,6 +164,7 @@ class Tiles:
                 end = len(data)
             self._member(box, span.part(at, end), index)
             at, index = end, index + 1
+        return index
 
     def _member(self, box: Box, span: Span, index: int) -> None:
         data = span.data
@@ -197,21 +198,15 @@ class Tiles:
             self._tile(parent, span, index, name, data[start : start + size])
             return
         box = Box(
-            parent, chr(data[start]), name or f"[{index}]", name or parent.field, parent.depth + 1, index,
+            parent, chr(data[start]), _step(parent, name, index), name or parent.field, parent.depth + 1, index,
             span.part(0, opening_end), span.part(begin, len(data)), 0,
         )  # fmt: skip
-        self._members(box, span.part(opening_end, begin), 0)
-        box.members = 1 + max((part.index for part in box.parts), default=-1)
-        for inner in self._inner_of(box):
-            box.members = max(box.members, inner.index + 1)
-
-    def _inner_of(self, box: Box) -> list[Box]:
-        return [tile.box for tile in self.all[-200:] if tile.box.parent is box]
+        box.members = self._members(box, span.part(opening_end, begin), 0)
 
     def _string(self, parent: Box, span: Span, index: int, name: str, start: int, close: int) -> None:
         opens = _whole_end(span.data, start + 1, close)
         box = Box(
-            parent, '"', name or f"[{index}]", name or parent.field, parent.depth + 1, index,
+            parent, '"', _step(parent, name, index), name or parent.field, parent.depth + 1, index,
             span.part(0, opens), None, close - opens,
         )  # fmt: skip
         reached = self._chunks(box, span, opens, close)
@@ -240,7 +235,7 @@ class Tiles:
         tail = Span(tail_start, run.tail, run.line, run.column + tail_start - run.start)
         opens = _whole_end(head.data, start + 1, len(head.data))
         box = Box(
-            parent, '"', name or f"[{run.first}]", name or parent.field, parent.depth + 1, run.first,
+            parent, '"', _step(parent, name, run.first), name or parent.field, parent.depth + 1, run.first,
             head.part(0, opens), tail, tail_start - run.start - opens,
         )  # fmt: skip
         self._chunks(box, head, opens, len(head.data))

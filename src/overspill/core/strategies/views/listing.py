@@ -1,6 +1,6 @@
 """Listings of files and trees: directories with their counts and sizes, the odd ones out, every error.
 
-One line is one entry; a line that ends in a colon opens a directory (as ``ls -R`` prints).
+One line is one entry; a line that ends in a colon after an empty one opens a directory (as ``ls -R`` prints).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, counted, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
 DIRECTORIES_KEPT = 8_000
@@ -43,6 +43,8 @@ _LISTER = re.compile(
 )
 _PATH = re.compile(rb"^(?:\S+\s+){0,5}(?:\.{0,2}/|[\w.-]+/)[^\s:]*$")
 _NUMBERED = re.compile(rb":\d+[:-]")
+_NO_ENTRY = (b"total ", b"ls: ", b"find: ", b"du: ", b"tree: ", b"fd: ", b"[error]: ")
+"""How lines begin that a lister says about its entries."""
 _UNITS = {b"K": 1 << 10, b"M": 1 << 20, b"G": 1 << 30, b"T": 1 << 40, b"P": 1 << 50}
 
 
@@ -104,6 +106,7 @@ class ListingView:
         self._rare: dict[bytes, list[Span]] = {}
         self._trouble: list[Span] = []
         self._entries = 0
+        self._after_blank = True
         self._long = False
         self._sized: bool | None = None
         self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, reach=0)
@@ -122,14 +125,15 @@ class ListingView:
         while at < len(data):
             end = data.find(b"\n", at) + 1 or len(data)
             text = data[at:end].rstrip()
-            if _opens(text):
+            opens, self._after_blank = self._after_blank, not text
+            if opens and _opens(text):
                 if len(self._directories) < DIRECTORIES_KEPT:
                     self._directories.append(_Directory(block.start + at, line, text[:-1]))
                 else:
                     self._dropped = True
                 yield at, 0.4 - 0.05 * text.count(b"/"), 1, text[:-1].decode("utf-8", "replace")
             elif text:
-                self._entries += 1
+                self._entries += not text.startswith(_NO_ENTRY)
                 entry = Span(block.start + at, data[at:end], line)
                 if len(text) < 4_000:
                     self._weigh(entry, text)
@@ -212,9 +216,9 @@ class ListingView:
                 (0.03, passages.edges(120, 60)),
             )
 
-        headline = f"{self._entries} entries" + (
-            f" in {len(self._directories)} directories" if self._directories and not self._dropped else ""
-        )
+        headline = counted(self._entries, "entry", "entries")
+        if self._directories and not self._dropped:
+            headline += f" in {counted(len(self._directories), 'directory', 'directories')}"
         return ViewSelection("listing", headline, ranked, self._describe)
 
     def _odd(self) -> Iterator[Span]:
@@ -236,9 +240,14 @@ class ListingView:
         inside = [place for place in self._directories if gap.first_line <= place.line <= gap.last_line]
         if not inside:
             return ""
-        names = ", ".join(place.name.decode("utf-8", "replace")[:40] for place in inside[:2])
+        names = ", ".join(_short(place.name.decode("utf-8", "replace")) for place in inside[:2])
         rest = len(inside) - 2
-        return f"{names}{f' and {rest} more directories' if rest > 0 else ''}"
+        return names + (f" and {counted(rest, 'more directory', 'more directories')}" if rest > 0 else "")
+
+
+def _short(name: str) -> str:
+    """A long path's end says more than its start, which others share."""
+    return name if len(name) <= 60 else "…" + name[-59:]
 
 
 def _keep(heap: list[tuple[Any, int, Span]], entry: tuple[Any, int, Span]) -> None:

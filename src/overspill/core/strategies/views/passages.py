@@ -73,6 +73,11 @@ class _Atom(NamedTuple):
     terms: tuple[int, ...]
 
 
+def counted(number: int, thing: str, things: str = "") -> str:
+    """A number of things in words: ``1 file``, ``2 files``."""
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
+
+
 def room_bytes(room: Budget) -> int:
     """About how much text fits into a room, for deciding how far to look ahead."""
     sizes = [

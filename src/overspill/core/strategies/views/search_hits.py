@@ -1,6 +1,6 @@
 """Search hits: every file with its count, and the hits that say most.
 
-One line is one hit; lines that name no file belong to the search without counting for one.
+One line is one hit; lines of context, and lines that name no file, belong to the search without counting for one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from overspill.core.strategies.views.passages import (
     Passages,
     Replay,
     ViewSelection,
+    counted,
     interleave,
 )
 from overspill.core.strategies.views.query_terms import query_for
 
 RUNS_KEPT = 20_000
 _HIT = re.compile(rb"^(?P<path>(?:[A-Za-z]:)?[^:\n\x00]{1,300}?)[:-](?P<number>\d+)[:-]", re.MULTILINE)
+_MATCH = re.compile(rb"(?P<path>(?:[A-Za-z]:)?[^:\s\x00]{1,300}?):(?P<number>\d+)[:-]")
+_CONTEXT = re.compile(rb"(?P<path>(?:[A-Za-z]:)?[^:\n\x00]{1,300}?)-(?P<number>\d+)-")
+"""What a searcher prints beside a hit when it was asked for context."""
 _PLAIN_HIT = re.compile(rb"^(?P<path>[\w./@+-]+[./][\w./@+-]*):", re.MULTILINE)
 _SEARCH = re.compile(
     r"(?:^|[|;&(]\s*|\s)(?:[ef]?grep|rg|ag|ack|ripgrep|git\s+grep|findstr|Select-String)\b|grep|search", re.IGNORECASE
@@ -78,6 +82,7 @@ class SearchView:
         self._runs_dropped = False
         self._files: Counter[bytes] = Counter()
         self._current = b""
+        self._last_path = b""
         self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, reach=1)
 
     def feed(self, block: Block) -> None:
@@ -91,7 +96,8 @@ class SearchView:
             line += 1
         while at < len(data):
             end = data.find(b"\n", at) + 1 or len(data)
-            match = _HIT.match(data, at, min(end, at + 330)) or _PLAIN_HIT.match(data, at, min(end, at + 330))
+            before = self._last_path
+            match = self._hit_at(data, at, min(end, at + 330))
             if match is not None and _looks_like_path(match.group("path")):
                 path = match.group("path")
                 self._files[path] += 1
@@ -102,6 +108,7 @@ class SearchView:
                         self._runs.append(_Run(block.start + at, line, path))
                     else:
                         self._runs_dropped = True
+                if path != before:
                     yield at, 0.5 + _worth(text), 0, path.decode("utf-8", "replace")
                 elif _DEFINES.match(text):
                     yield at, 0.45 + _worth(text), 0, path.decode("utf-8", "replace")
@@ -113,6 +120,17 @@ class SearchView:
             if len(self._files) > RUNS_KEPT:
                 self._runs_dropped = True
                 self._files.clear()
+
+    def _hit_at(self, data: bytes, at: int, end: int) -> re.Match[bytes] | None:
+        context = _CONTEXT.match(data, at, end)
+        if context is not None and context.group("path") in (self._current, self._last_path):
+            return None
+        match = _MATCH.match(data, at, end)
+        if match is None and context is None:
+            match = _HIT.match(data, at, end) or _PLAIN_HIT.match(data, at, end)
+        if match is not None:
+            self._last_path = match.group("path")
+        return match
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         passages = self._passages
@@ -132,7 +150,7 @@ class SearchView:
                 f"{path.decode('utf-8', 'replace')} ×{count}"
                 for path, count in sorted(self._files.items(), key=lambda entry: (-entry[1], entry[0]))[:3]
             )
-            headline = f"{self._files.total()} hits in {len(self._files)} files: {top}"[:200]
+            headline = f"{counted(self._files.total(), 'hit')} in {counted(len(self._files), 'file')}: {top}"
         return ViewSelection("search hits", headline, ranked, self._describe)
 
     def _spread_out(self, spans: Iterable[Span]) -> Iterator[Span]:
@@ -167,7 +185,7 @@ class SearchView:
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         words = ", ".join(f"{path.decode('utf-8', 'replace')} ×{count}" for path, count in ranked[:4])
         rest = len(ranked) - 4
-        return words + (f", {rest} more files ×{sum(count for _, count in ranked[4:])}" if rest > 0 else "")
+        return words + (f", {counted(rest, 'more file')} ×{sum(count for _, count in ranked[4:])}" if rest > 0 else "")
 
 
 def _worth(text: bytes) -> float:

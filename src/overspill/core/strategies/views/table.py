@@ -24,7 +24,7 @@ from overspill.core.strategies.views.columns import (
     split_wide,
     split_words,
 )
-from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, counted, interleave
 from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
@@ -38,6 +38,8 @@ _MOST = re.compile(
 _LEAST = re.compile(
     r"\b(?:min\w*|least|lowest|smallest|fewest|cheapest|shortest|fall|drop|fastest|best)\b", re.IGNORECASE
 )
+_RULE = re.compile(rb"(?=.*(?:--|==|:-|-:))[\s|:+=-]+")
+"""What parts the header from the rows in tables that are drawn."""
 _STATES = re.compile(
     rb"(?i)error|fail|crash|backoff|oom|evict|pending|unknown|denied|defunct|critical|fatal|dead|lost|invalid|missing|"
     rb"terminat|notready|unhealthy|refused|timeout|zombie|panic|disabled|degraded|down\b"
@@ -116,13 +118,17 @@ class TableView:
         self._last: Span | None = None
         self._odd: list[Span] = []
         self._rows = 0
+        self._width = 0
         self._first_row_line = 0
         self._regular = True
         """Whether each line after the header was one row, so that lines number rows."""
+        self._complete = True
+        """Whether no row is so long, or goes over so many lines, that rows were not counted."""
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)
         if block.column:
+            self._regular = self._complete = False
             return
         texts = lines_of(block.data)
         lines = Lines(block, texts, [*accumulate(map(len, texts), initial=0)])
@@ -139,34 +145,41 @@ class TableView:
             return
         for number, column in enumerate(self._columns):
             places = [at for at, row in enumerate(cells) if len(row) > number]
-            column.see([cells[at][number] for at in places], Picked(rows, places))
+            column.see([cells[at][number] for at in places], Picked(rows, places), places=places, of=len(cells))
 
     def _begin(self, lines: Lines) -> int:
         """Finds the header; returns where the rows begin."""
         shape = shape_of(lines.texts[:160])
         start, self._cells = (shape[0], shape[1]) if shape else (0, split_on(b","))
         self._header = [lines[at] for at in range(start + 1)]
-        self._columns = [Column(bytes(name).strip()) for name in self._cells(lines.texts[start])[:COLUMNS_KEPT]]
+        names = self._cells(lines.texts[start])
+        self._width = len(names)
+        self._columns = [Column(bytes(name).strip()) for name in names[:COLUMNS_KEPT]]
         self._first_row_line = lines.block.line + start + 1 if len(lines) > start + 1 else 0
         return start + 1
 
     def _rows_of(self, lines: Lines, first: int) -> tuple[Picked, list[Sequence[bytes]]]:
         """The lines that are rows, and their cells."""
         assert self._cells is not None
-        width, cells_of = len(self._columns), self._cells
-        least, most = (width - 1, width + 1) if width < COLUMNS_KEPT else (0, len(lines.block.data) + 1)
-        places, table = [], []
+        cells_of, least, most = self._cells, self._width - 1, self._width + 1
+        places: list[int] = []
+        table: list[Sequence[bytes]] = []
         for at, text in enumerate(lines.texts[first:] if first else lines.texts, first):
             if len(text) > 4_000 or text.isspace():
                 self._regular = False
+                self._complete &= text.isspace()
+                continue
+            if not (self._rows or places) and _RULE.fullmatch(text.strip()):
+                self._first_row_line = lines.block.line + at + 1
                 continue
             cells = cells_of(text)
+            self._complete &= text.count(b'"') % 2 == 0
             if least <= len(cells) <= most:
                 places.append(at)
                 table.append(cells)
                 continue
             self._regular = False
-            if len(self._odd) < 12 and not re.fullmatch(rb"[\s|:+=-]+", text):
+            if len(self._odd) < 12 and not _RULE.fullmatch(text.strip()):
                 self._odd.append(lines[at])
         return Picked(lines, places), table
 
@@ -234,7 +247,10 @@ class TableView:
                     yield row, (0.9, 0.4, 0.25)[min(place, 2)] * wanted[side] * 0.9
 
     def _headline(self) -> str:
-        words = f"{self._rows} rows × {len(self._columns)} columns"
+        """How large the table is, and how often its most telling column holds what."""
+        if not self._complete:
+            return ""
+        words = f"{counted(self._rows, 'row')} × {counted(self._width, 'column')}"
         telling: list[tuple[Counter[bytes], Column]] = [
             (column.values, column)
             for column in self._columns
@@ -245,7 +261,7 @@ class TableView:
             counts = sorted(values.items(), key=lambda entry: (-entry[1], entry[0]))
             shown = ", ".join(f"{_text(value, 24) or '(empty)'} ×{count}" for value, count in counts[:5])
             words += f"; {_text(column.name, 30)}: {shown}"
-        return words[:220]
+        return words
 
     def _describe(self, gap: Gap) -> str:
         """Ranges of the columns that vary most, over the rows inside the gap."""
@@ -256,19 +272,18 @@ class TableView:
             return ""
         found = []
         for column in self._columns:
-            if column.numeric and len(column.series) > last:
+            if column.numeric and column.is_exact and len(column.series) > last:
                 values = [value for value in column.series[first : last + 1] if not math.isnan(value)]
                 if values:
-                    name = column.name.decode("utf-8", "replace").strip('"')[:24]
-                    found.append(
-                        (-self._column_weight(column), column.is_counter, f"{name} {min(values):g}–{max(values):g}")
-                    )
+                    words = f"{_text(column.name, 24)} {min(values):.15g}–{max(values):.15g}"
+                    found.append((-self._column_weight(column), column.is_counter, words))
         best = sorted(enumerate(found), key=lambda entry: (entry[1][0], entry[1][1], entry[0]))[:2]
         return "; ".join(words for _, (_, _, words) in best)
 
 
 def _text(cell: bytes, most: int) -> str:
-    return cell.decode("utf-8", "replace").strip('" ')[:most]
+    text = cell.decode("utf-8", "replace").strip('" ')
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _rare_rows(column: Column) -> Iterator[tuple[Span, float]]:

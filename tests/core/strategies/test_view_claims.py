@@ -1,0 +1,192 @@
+"""What marks and headlines say of forms with a view, recounted from the source by other means."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jmespath
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from overspill import bound
+from overspill.core.model import Bounded
+from overspill.store import MemoryStore
+
+
+def cut(text: str, *, tokens: int = 600, **hints: Any) -> Bounded:
+    bounded = bound(text, max_tokens=tokens, store=MemoryStore(), **hints)
+    assert bounded.truncated
+    return bounded
+
+
+# Tables
+
+
+def table(rows: int, *, columns: int = 3, rule: str = "", end: str = "\n") -> str:
+    header = ",".join(f"c{column}" for column in range(columns))
+    lines = [",".join(str(row * (column + 1) % 97) for column in range(columns)) for row in range(rows)]
+    return end.join([header, *([rule] if rule else []), *lines]) + end
+
+
+@pytest.mark.parametrize("columns", [3, 39, 40, 60, 300])
+def test_the_columns_of_a_wide_table_are_counted_all(columns: int) -> None:
+    assert f"400 rows × {columns} columns" in cut(table(400, columns=columns), tokens=2_000).header
+
+
+def test_the_rule_below_a_header_is_no_row() -> None:
+    text = "| name | size | state |\n|---|--:|:---|\n" + "".join(f"| n{i} | {i} | ok |\n" for i in range(500))
+    bounded = cut(text)
+    assert "500 rows × 3 columns" in bounded.header
+    assert "---" not in bounded.header
+
+
+def test_rows_over_several_lines_are_not_counted_as_rows() -> None:
+    text = "id,text,v\n" + "".join(f'{i},"a{chr(10) if i % 40 == 7 else " "}b",{i}\n' for i in range(600))
+    bounded = cut(text, command="cat notes.csv")
+    assert bounded.kind == "table"
+    assert " rows" not in bounded.header
+
+
+@pytest.mark.parametrize("first", ["1700000000", "12345.678", "0.1"])
+def test_ranges_are_told_to_the_digit_also_where_rows_lack_a_cell(first: str) -> None:
+    rows = [f"n{i},{float(first) + i:.3f},{1000 + 7 * i}" for i in range(600)]
+    rows[30:33] = ["n30,5.5", "n31,2.25", "n32,6.5"]
+    bounded = cut("name,v,w\n" + "\n".join(rows) + "\n")
+    assert re.search(r"omitted: v .*–.*; w .*–", bounded.excerpt)
+    for gap in re.finditer(r"\[… lines (\d+)-(\d+) omitted: (.*)\]", bounded.excerpt):
+        inside = [row.split(",") for row in rows[int(gap[1]) - 2 : int(gap[2]) - 1]]
+        for name, low, high in re.findall(r"(v|w) ([\d.]+)–([\d.]+)", gap[3]):
+            values = [float(row[" vw".index(name)]) for row in inside if len(row) > " vw".index(name)]
+            assert (float(low), float(high)) == (min(values), max(values))
+
+
+def test_numbers_of_different_units_have_no_range() -> None:
+    text = "name,lat,mem\n" + "".join(f"n{i},{('5ms', '2s', '900us')[i % 3]},{i}Mi\n" for i in range(600))
+    assert "–" not in cut(text).excerpt
+
+
+# Diffs
+
+
+def hunk(line: int, *changed: str) -> str:
+    old, new = (2 + sum(one[0] == sign for one in changed) for sign in "-+")
+    return f"@@ -{line},{old} +{line},{new} @@\n" + "".join(f"{one}\n" for one in (" a", *changed, " b"))
+
+
+def test_what_follows_a_hunk_is_no_change() -> None:
+    def patch(i: int) -> str:
+        return (
+            f"From {i:040x} Mon Sep 17 00:00:00 2001\nSubject: x{i}\n---\n f{i}.py | 2 +-\n\n"
+            f"diff --git a/f{i}.py b/f{i}.py\nindex 1..2 100644\n--- a/f{i}.py\n+++ b/f{i}.py\n"
+            f"{hunk(1, '-old', '+new')}-- \n2.39.2\n\n"
+        )
+
+    bounded = cut("".join(map(patch, range(200))))
+    assert "200 files, +200 −200" in bounded.header
+    assert re.findall(r"f\d+\.py \+(\d+) −(\d+)", bounded.excerpt) == [("1", "1")] * 4
+
+
+def test_changed_comments_that_look_like_a_header_are_changes() -> None:
+    hunks = "".join(hunk(10 * i, f"--- old note {i}", f"+++ new note {i}") for i in range(1, 200))
+    bounded = cut(f"diff --git a/x.sql b/x.sql\nindex 1..2\n--- a/x.sql\n+++ b/x.sql\n{hunks}")
+    assert "1 file, +199 −199" in bounded.header
+
+
+def test_files_are_named_without_their_times_and_told_apart_though_short() -> None:
+    def file(i: int) -> str:
+        time = "2026-01-02 10:00:00.0 +0000"
+        return f"--- old{i}.c\t{time}\n+++ new{i}.c\t{time}\n@@ -1 +1 @@\n-x\n+y\n"
+
+    bounded = cut("".join(map(file, range(400))))
+    assert "400 files, +400 −400" in bounded.header
+    assert re.search(r"omitted: new\d+\.c \+1 −1, ", bounded.excerpt)
+    assert "+0000 +" not in bounded.excerpt
+
+
+def test_the_diff_of_a_merge_is_not_counted() -> None:
+    files = "".join(
+        f"diff --cc f{i}.py\nindex 1,2..3\n--- a/f{i}.py\n+++ b/f{i}.py\n"
+        "@@@ -1,3 -1,3 +1,4 @@@\n  a\n +b\n+ c\n++d\n- e\n"
+        for i in range(300)
+    )
+    bounded = cut(f"commit {'a' * 40}\nMerge: 1 2\nAuthor: x\n\n    m\n\n{files}")
+    assert "300 files in 1 commit." in bounded.header
+    assert "−" not in bounded.text
+
+
+# Search hits and listings
+
+
+def test_context_is_no_hit() -> None:
+    lines = [f"src/a{i // 9}.py{sign}{i}{sign}  some text {i}" for i in range(540) for sign in ":-"[i % 3 != 1]]
+    bounded = cut("\n".join(lines) + "\n", command="grep -rn -C1 some src")
+    assert "180 hits in 60 files: src/a0.py ×3" in bounded.header
+    for gap in re.finditer(r"\[… lines (\d+)-(\d+) omitted: (.*)\]", bounded.excerpt):
+        inside = lines[int(gap[1]) - 1 : int(gap[2])]
+        for path, count in re.findall(r"(src/a\d+\.py) ×(\d+)", gap[3]):
+            assert sum(line.startswith(f"{path}:") for line in inside) == int(count)
+
+
+def test_lines_that_end_in_a_colon_are_no_directories() -> None:
+    lines = [f"pkg/mod{i % 50}/file.py:{i}:def name_{i}(self):" for i in range(800)]
+    assert "director" not in cut("\n".join(lines), command="ls").text
+    listing = "".join(f"./d{i}:\ntotal 8\nfile{i}.txt\n\n" for i in range(500))
+    bounded = cut(listing, command="ls -lR")
+    assert "500 entries in 500 directories" in bounded.header
+    for gap in re.finditer(r"\[… lines (\d+)-(\d+) omitted: .* and (\d+) more directories\]", bounded.excerpt):
+        inside = listing.split("\n")[int(gap[1]) - 1 : int(gap[2])]
+        assert sum(line.endswith(":") for line in inside) == int(gap[3]) + 2
+
+
+# JSON
+
+KEYS = st.sampled_from(["id", "a b", "x.y", "naïve", "\n", "", "[0]", '"', "\\", "é"])
+LEAVES = st.sampled_from([1, None, True, "ok", "x" * 150, "x" * 500, "ü\u2028\n" * 60])
+VALUES = st.recursive(
+    LEAVES, lambda one: st.lists(one, max_size=6) | st.dictionaries(KEYS, one, max_size=6), max_leaves=60
+)
+
+
+@settings(max_examples=25)
+@example([{"a": 1, "b": {"c": {"d": "x" * 900}}}] * 30, 1, 400)
+@example([{"a": [1] * 99, "[0]": [2] * 99, "naïve": [3] * 99, "": [4] * 99, "\n": [5] * 99}] * 9, None, 400)
+@given(st.lists(VALUES, min_size=8, max_size=30), st.sampled_from([None, 1]), st.sampled_from([170, 400, 1_000]))
+def test_every_mark_in_json_counts_what_stands_at_its_place(document: Any, indent: int | None, tokens: int) -> None:
+    source = json.dumps(document, indent=indent, ensure_ascii=False)
+    bounded = bound(source, max_tokens=tokens, store=MemoryStore())
+    if not bounded.truncated:
+        return
+    json.loads(bounded.excerpt)
+    for text in re.findall(r'"(… (?:[^"\\]|\\.)*)"', bounded.excerpt):
+        found = re.fullmatch(r"… (\d+) more: (.*)\[(\d+):(\d+)\], (.+)", json.loads(f'"{text}"'), re.DOTALL)
+        if found:
+            path, first, end = found[2], int(found[3]), int(found[4])
+            elements = (jmespath.search(path, document) if path else document)[first:end]
+            assert len(elements) == int(found[1])
+            assert json.loads(f"[{place(source, found[5])}]") == elements
+    for where, count in re.findall(r'"… ((?:lines?|bytes) [\d-]+)": "(\d+) more"', bounded.excerpt):
+        members = json.loads(f"{{{place(source, where)}}}", object_pairs_hook=list)
+        assert len(members) == int(count)
+
+
+def place(source: str, where: str) -> str:
+    numbers = [int(number) for number in re.findall(r"\d+", where)]
+    first, last = numbers[0] - 1, numbers[-1]
+    whole = source.encode()
+    part = whole[first:last] if where.startswith("bytes") else b"\n".join(whole.split(b"\n")[first:last])
+    return part.decode().strip().removesuffix(",")
+
+
+# All
+
+
+@pytest.mark.parametrize(
+    "shape", ["diff --git a/{0} b/{0}\n@@ -1 +1 @@\n-x\n+y\n", "src/{0}.py:3:text {1}\n", "ERROR {0} {1}\n"]
+)
+def test_nothing_that_is_said_of_an_output_steers_the_terminal(shape: str) -> None:
+    steering = "\x1b[31mx\x1b]0;title\x07\x1b[2J\x9b1m\x08"
+    text = cut("".join(shape.format(f"{steering}{i}", i) for i in range(900))).text
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
