@@ -366,8 +366,8 @@ class _Keeping:
 
 def _reason(fault: Exception) -> str:
     if isinstance(fault, StoreUnavailable):
-        return fault.reason
-    return said(fault) or type(fault).__name__
+        return readable(encode(fault.reason))
+    return readable(encode(said(fault))) or type(fault).__name__
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:

@@ -1,14 +1,16 @@
-"""The budget is used: a fill that comes out a little over is drawn in a little, not given up by half."""
+"""The budget is used and kept: a fill that comes out over is drawn in a little, whatever a store has to say."""
 
 from __future__ import annotations
 
 import pytest
 
+from overspill import preset
 from overspill.core.capture import Capture, Whole
 from overspill.core.model import Budget, Call
-from overspill.core.notice import Kept
+from overspill.core.notice import Kept, Language
 from overspill.core.policy import Policy
 from overspill.core.render import render
+from overspill.errors import PolicyError
 
 HITS = "".join(
     f"src/mod{n % 37}/file{n * 7 % 211}.py:{n}:    warnings.warn('deprecated in {n % 9}', {'abc' * (n % 11)})\n"
@@ -29,3 +31,52 @@ def test_most_of_the_budget_is_used_whatever_the_marks_cost(source: str) -> None
         assert not isinstance(cut, Whole)
         text = render(cut, Kept("ovs_00000000"), policy).text
         assert 0.9 * max_tokens < policy.measure.size(text, policy.budget).tokens <= max_tokens
+
+
+def _least_policy(unit: str, language: Language) -> Policy:
+    """By the smallest budget that is accepted."""
+    for most in range(1, 500):
+        try:
+            return Policy(budget=Budget(**{unit: most}), language=language)
+        except PolicyError:
+            continue
+    raise AssertionError(unit)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("unit", ["max_tokens", "max_bytes", "max_chars", "max_lines"])
+def test_whatever_a_store_says_of_its_fault_the_smallest_budget_is_kept(unit: str, language: Language) -> None:
+    policy = _least_policy(unit, language)
+    for source in ("x" * 100_000, "路" * 30_000, "👩‍👩‍👧‍👦" * 5_000, "line\n" * 20_000):
+        capture = Capture(policy, Call())
+        capture.feed(source.encode())
+        cut = capture.finish()
+        assert not isinstance(cut, Whole)
+        for reason in ("🎉路" * 100, "[]{}()" * 50, "\ud800" * 200, "a\u0301" * 200):
+            text = render(cut, Kept(None, unsaved=reason), policy).text
+            assert policy.measure.fits(text, policy.budget)
+            assert "NOT" in text or "未能保存" in text
+            text.encode()
+
+
+def test_a_path_that_is_no_unicode_stands_in_the_notice_as_far_as_it_is() -> None:
+    policy = Policy()
+    capture = Capture(policy, Call())
+    capture.feed(TABLE.encode())
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    bounded = render(cut, Kept("ovs_00000000", "/tmp/\udcff/ovs_00000000.txt"), policy)
+    assert "/tmp/\ufffd" in bounded.text
+    assert bounded.path == "/tmp/\udcff/ovs_00000000.txt"
+
+
+@pytest.mark.parametrize("name", ["buffered", "opencode", "unified", "toollevel"])
+def test_layouts_take_such_a_path_as_well(name: str) -> None:
+    policy = preset(name).policy
+    capture = Capture(policy, Call())
+    capture.feed(TABLE.encode())
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    text = render(cut, Kept("ovs_00000000", "/tmp/\udcff/ovs_00000000.txt"), policy).text
+    text.encode()
+    assert "user" in text

@@ -19,6 +19,7 @@ Language = Literal["en", "zh"]
 
 HEADLINE_CHARS = 160
 DESCRIPTION_CHARS = 160
+REASON_CHARS = 80
 READ_LINES = 200
 """The next call names no more lines than an answer can show."""
 _LARGEST = 10**15
@@ -141,16 +142,18 @@ def header(
     )
 
 
-def short_header(kept: Kept, *, totals: Totals, shown_lines: int, language: Language) -> str:
+def short_header(
+    kept: Kept, *, totals: Totals, shown_lines: int, language: Language, reason_chars: int = REASON_CHARS
+) -> str:
     """The least a header can say: for budgets that leave no room for the rest of it."""
-    opening = _opening(kept, totals, shown_lines, WORDS[language])
+    opening = _opening(kept, totals, shown_lines, WORDS[language], reason_chars)
     return f"[overspill {opening}]\n" if kept.handle else f"[overspill: {opening}]\n"
 
 
-def _opening(kept: Kept, totals: Totals, shown_lines: int, words: Words) -> str:
+def _opening(kept: Kept, totals: Totals, shown_lines: int, words: Words, reason_chars: int = REASON_CHARS) -> str:
     if kept.handle:
         return words.header.format(handle=kept.handle, shown=shown_lines, total=totals.lines)
-    reason = one_line(kept.unsaved, 80)
+    reason = one_line(kept.unsaved, reason_chars)
     return words.unsaved.format(shown=shown_lines, total=totals.lines, reason=reason)
 
 
@@ -192,7 +195,7 @@ def one_line(text: str, room_chars: int) -> str:
 def floor_text(language: Language) -> str:
     """The longest that a bounded text can be which shows next to nothing: no budget may be smaller."""
     totals = Totals(_LARGEST, _LARGEST)
-    unsaved = Kept(None, unsaved="x" * 80)
+    unsaved = Kept(None, unsaved="x" * REASON_CHARS)
     gap = Gap(1, _LARGEST, _LARGEST, _LARGEST, first_column=1, last_column=_LARGEST)
     opening = short_header(unsaved, totals=totals, shown_lines=_LARGEST, language=language)
     piece = "\U0001f469" * CLUSTER_CHARS

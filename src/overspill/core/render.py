@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from overspill.core import notice
 from overspill.core.capture import Cut
 from overspill.core.excerpt import Costs, Excerpt, gaps_between
-from overspill.core.measure import Size, cut_after, cut_before, display, within
+from overspill.core.measure import Size, cut_after, cut_before, display, encode, readable, within
 from overspill.core.model import UNITS, Bounded, Budget, Gap, Part, Span
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
@@ -40,6 +40,8 @@ def render(cut: Cut, kept: Kept, policy: Policy) -> Bounded:
 def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Bounded:
     """The text as a layout has it."""
     header, parts = selection.compose(kept, access=policy.access, language=policy.language)
+    header = _valid(header)
+    parts = tuple(part._replace(text=_valid(part.text)) if part.gap else part for part in parts)
     return Bounded(
         text=header + "".join(part.text for part in parts),
         truncated=True,
@@ -52,6 +54,11 @@ def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Boun
         totals=cut.totals,
         redactions=cut.redactions,
     )
+
+
+def _valid(words: str) -> str:
+    """Words of ours as Unicode: a path or a fault may hold what was no UTF-8."""
+    return words if words.isascii() else readable(encode(words))
 
 
 class _Draft:
@@ -109,36 +116,62 @@ class _Draft:
                 best, low = bounded, middle + 1
             else:
                 high = middle - 1
-        return best or self._build(self._cut.edges, _pieces(first, last, 1), short=True)[0]
+        return best or self._with_less_of_a_reason(_pieces(first, last, 1))
+
+    def _with_less_of_a_reason(self, spans: Sequence[Span]) -> Bounded:
+        """A reason is the store's words, which may cost more than a policy can know before."""
+        for reason_chars in range(notice.REASON_CHARS, 1, -4):
+            bounded, size = self._build(self._cut.edges, spans, short=True, reason_chars=reason_chars)
+            if within(size, self._budget):
+                break
+        return bounded
 
     def _header(self, selection: Selection, shown_lines: int, gap: Gap | None) -> str:
         """The fullest header that leaves most of the budget to the excerpt."""
         for headline, gap_named in ((selection.headline, gap), ("", gap)):
-            header = notice.header(
-                self._kept,
-                totals=self._cut.totals,
-                shown_lines=shown_lines,
-                gap=gap_named,
-                headline=headline,
-                access=self._policy.access,
-                language=self._policy.language,
-                redactions=self._cut.redactions,
+            header = _valid(
+                notice.header(
+                    self._kept,
+                    totals=self._cut.totals,
+                    shown_lines=shown_lines,
+                    gap=gap_named,
+                    headline=headline,
+                    access=self._policy.access,
+                    language=self._policy.language,
+                    redactions=self._cut.redactions,
+                )
             )
             if self._takes_little(self._measure.size(header, self._budget)):
                 return header
         return self._short_header(shown_lines)
 
-    def _short_header(self, shown_lines: int) -> str:
-        return notice.short_header(
-            self._kept, totals=self._cut.totals, shown_lines=shown_lines, language=self._policy.language
+    def _short_header(self, shown_lines: int, reason_chars: int = notice.REASON_CHARS) -> str:
+        return _valid(
+            notice.short_header(
+                self._kept,
+                totals=self._cut.totals,
+                shown_lines=shown_lines,
+                language=self._policy.language,
+                reason_chars=reason_chars,
+            )
         )
 
-    def _build(self, selection: Selection, spans: Sequence[Span], *, short: bool = False) -> tuple[Bounded, Size]:
+    def _build(
+        self,
+        selection: Selection,
+        spans: Sequence[Span],
+        *,
+        short: bool = False,
+        reason_chars: int = notice.REASON_CHARS,
+    ) -> tuple[Bounded, Size]:
         gaps = gaps_between(spans, self._cut.totals)
         parts = assemble(spans, gaps, lambda gap, after: self._mark(selection, gap, after))
         shown_lines = self._cut.totals.lines - sum(gap.omitted_lines for gap in gaps)
         first_gap = max(gaps, key=lambda gap: gap.omitted_bytes, default=None)
-        header = self._short_header(shown_lines) if short else self._header(selection, shown_lines, first_gap)
+        if short:
+            header = self._short_header(shown_lines, reason_chars)
+        else:
+            header = self._header(selection, shown_lines, first_gap)
         text = header + "".join(part.text for part in parts)
         bounded = Bounded(
             text=text,
