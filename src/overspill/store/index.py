@@ -11,7 +11,7 @@ import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -161,11 +161,11 @@ class Index:
         with self.lock:
             self._db.close()
 
-    def __del__(self) -> None:
+    def __del__(self, own_pid: Callable[[], int] = os.getpid) -> None:
         # Stores are rarely closed by hand, and an open connection is complained about from Python 3.13 on.
-        # After a fork it is the parent's.
+        # After a fork it is the parent's.  At the interpreter's end `os` may be gone already: hence the argument.
         db = getattr(self, "_db", None)
-        if db is not None and self.pid == os.getpid():
+        if db is not None and self.pid == own_pid():
             db.close()
 
     @property
