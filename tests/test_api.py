@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -22,6 +23,7 @@ from overspill.bounder import Capturing
 from overspill.core.ports import Spill, Stored
 from overspill.core.redact import BUILT_IN
 from overspill.core.strategies import Ends
+from overspill.store import default_root
 
 LINES = "".join(f"line {number}\n" for number in range(20_000))
 
@@ -360,3 +362,46 @@ class TestRedaction:
         text, rows = "nothing to hide", {"a": 1}
         assert bounder.bound(text).text is text
         assert bounder.tool(lambda: rows)() is rows
+
+
+@pytest.mark.parametrize(
+    "facts", [{"tool": None}, {"tool": 7}, {"command": ["pytest", "-k", "a b"]}, {"question": None}, {"command": None}]
+)
+def test_what_is_known_of_a_call_may_come_in_any_type(facts: dict[str, Any]) -> None:
+    bounded = overspill.bound(LINES, store=MemoryStore(), **facts)
+    assert bounded.truncated
+    assert bounded.handle
+    assert Call(command=["pytest", "-k", "a b"]).command == "pytest -k 'a b'"  # type: ignore[arg-type]
+
+
+def test_a_store_may_be_named_by_a_path(tmp_path: Path) -> None:
+    bounded = overspill.bound(LINES, store=tmp_path / "kept")
+    assert bounded.path
+    assert Path(bounded.path).parent == tmp_path / "kept"
+
+
+def test_where_the_working_directory_is_gone_the_output_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.delenv("OVERSPILL_DIR", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    gone.rmdir()
+    for store in (None, ""):
+        bounded = overspill.bound(LINES, store=store)
+        assert bounded.path
+        assert Path(bounded.path).is_relative_to(tmp_path / "state")
+
+
+def test_who_has_no_home_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("HOME", "OVERSPILL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert default_root(tmp_path, {}) == Path("/.local/state/overspill")
+    assert overspill.bound(LINES, store="~nobody-of-that-name/x").handle

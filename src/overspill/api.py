@@ -13,6 +13,7 @@ from overspill.core.model import Bounded, Budget, Call
 from overspill.core.policy import DEFAULT_BUDGET, Policy
 from overspill.core.ports import Store, Strategy
 from overspill.core.strategies import named
+from overspill.surroundings import working_directory
 
 if TYPE_CHECKING:
     from overspill.core.access import Access
@@ -31,7 +32,7 @@ def bound(
     command: str = "",
     exit_status: int | None = None,
     question: str = "",
-    store: Store | str | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
 ) -> Bounded:
     """The output, bounded: untouched when it fits, else what matters of it, the whole kept in the store.
 
@@ -51,7 +52,7 @@ def preset(
     *,
     tool: str = "",
     access: Access | None = None,
-    store: Store | str | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
     on_event: Listener | Sequence[Listener] = (),
     clock: Callable[[], float] | None = None,
     **settings: Any,
@@ -65,12 +66,13 @@ def preset(
     from overspill.config import Configuration
     from overspill.core.access import FilePath
 
+    store = _as_text(store)
     place = {"store.place": store} if isinstance(store, str) else {}
     settled = Configuration().settle(tool=tool, flags={"preset": name, **settings, **place})
     if store is None or isinstance(store, str):
         from overspill.store import default_root
 
-        default = str(default_root(Path.cwd(), os.environ))
+        default = str(default_root(Path(working_directory()), os.environ))
         store = settled.store(default=default, **({"clock": clock} if clock else {}))
     return Bounder(settled.policy(access=access or FilePath()), store, on_event=on_event)
 
@@ -96,11 +98,16 @@ def _named_policy(
     return _policy(max_tokens, max_bytes, max_lines, max_chars, named(strategy))
 
 
-def _store(store: Store | str | None) -> Store:
-    if store is None:
+def _as_text(store: Store | str | os.PathLike[str] | None) -> Store | str | None:
+    return os.fspath(store) if isinstance(store, os.PathLike) else store
+
+
+def _store(store: Store | str | os.PathLike[str] | None) -> Store:
+    store = _as_text(store)
+    if store is None or store == "":  # as a variable that is set to nothing
         from overspill.store import default_root
 
-        return _opened(str(default_root(Path.cwd(), os.environ)))
+        return _opened(str(default_root(Path(working_directory()), os.environ)))
     return _opened(store) if isinstance(store, str) else store
 
 

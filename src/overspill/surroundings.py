@@ -9,6 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def working_directory() -> str:
+    """Where we are; the root of all where that was deleted under us, since a tool may not mind."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
+
+
 def in_foreground() -> bool:
     """Does a terminal's Ctrl-C reach this process by itself?"""
     try:

@@ -314,6 +314,7 @@ def test_a_mistake_is_one_sentence_with_the_next_step(words: tuple[str, ...], st
 
 
 NEXT_STEPS = (
+    "write the words",
     *("`", " is not accepted: ", " is not understood: ", "at least ", "search literally", "say which server: "),
     *("is not a directory", "no such file", "is it installed", "a local one"),
 )

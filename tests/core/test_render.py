@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from overspill import preset
 from overspill.core.capture import Capture, Whole
 from overspill.core.model import Budget, Call
 from overspill.core.notice import Kept, Language
@@ -67,3 +68,15 @@ def test_a_path_that_is_no_unicode_stands_in_the_notice_as_far_as_it_is() -> Non
     bounded = render(cut, Kept("ovs_00000000", "/tmp/\udcff/ovs_00000000.txt"), policy)
     assert "/tmp/\ufffd" in bounded.text
     assert bounded.path == "/tmp/\udcff/ovs_00000000.txt"
+
+
+@pytest.mark.parametrize("name", ["buffered", "opencode", "unified", "toollevel"])
+def test_layouts_take_such_a_path_as_well(name: str) -> None:
+    policy = preset(name).policy
+    capture = Capture(policy, Call())
+    capture.feed(TABLE.encode())
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    text = render(cut, Kept("ovs_00000000", "/tmp/\udcff/ovs_00000000.txt"), policy).text
+    text.encode()
+    assert "user" in text

@@ -605,3 +605,14 @@ def test_the_journal_is_readable_text(place: Path) -> None:
     ]
     assert [json.loads(line)["event"] for line in lines] == ["kept", "removed"]
     assert "echo läuft" in lines[0]
+
+
+def test_a_store_that_outlives_the_interpreters_modules_ends_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    keep(store, b"text\n")
+    index = store.run(lambda index: index)
+    monkeypatch.setattr("overspill.store.index.os", None)
+    index.__del__()
+    monkeypatch.undo()

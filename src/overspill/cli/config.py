@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from overspill.cli import OK, kept
-from overspill.cli.policies import directory
 from overspill.cli.streams import write_all
 from overspill.cli.tables import Column, table
 from overspill.errors import OverspillError
+from overspill.surroundings import working_directory
 
 TEMPLATE = """\
 # overspill's settings for this project. `overspill config show` says what is in force and why,
@@ -64,7 +64,7 @@ def show(tool: str, command: str, as_json: bool, **sizes: int | None) -> int:  #
     """
     from overspill.config import load
 
-    settled = load(directory(), os.environ).settle(tool=tool, command=command, flags=sizes).settled
+    settled = load(working_directory(), os.environ).settle(tool=tool, command=command, flags=sizes).settled
     if as_json:
         facts = {name: {"value": found.value, "origin": found.origin} for name, found in settled.items()}
         write_all(1, json.dumps(facts, indent=1, default=str).encode() + b"\n")
@@ -86,7 +86,7 @@ def check(file: str) -> int:
     from overspill.config import load
     from overspill.core.access import Shell
 
-    configuration = load(directory(), {}, file=file)
+    configuration = load(working_directory(), {}, file=file)
     for found in configuration.files:
         for tool in ("", *found.tools):
             configuration.settle(tool=tool).policy(access=Shell())

@@ -66,7 +66,7 @@ def _print(checkup: Checkup) -> None:
 
 
 def _files() -> list[str]:
-    from overspill.cli.policies import directory
     from overspill.config import sources
+    from overspill.surroundings import working_directory
 
-    return sources.files(directory(), os.environ)
+    return sources.files(working_directory(), os.environ)

@@ -11,9 +11,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from overspill.cli.options import SIZES
-from overspill.cli.policies import directory, store_of
+from overspill.cli.policies import store_of
 from overspill.cli.streams import write_all
 from overspill.errors import OverspillError
+from overspill.surroundings import working_directory
 
 if TYPE_CHECKING:
     from overspill.config import Settlement
@@ -60,7 +61,7 @@ def settlement(**flags: Any) -> Settlement:
     from overspill.config import load
 
     named = {"store.place" if name == "store" else name: value for name, value in flags.items()}
-    return load(directory(), os.environ).settle(flags=named)
+    return load(working_directory(), os.environ).settle(flags=named)
 
 
 def store(place: str | None = None) -> Store:

@@ -10,6 +10,7 @@ import os
 from overspill.cli.held import Held
 from overspill.config import sources
 from overspill.config.settings import SETTINGS
+from overspill.surroundings import working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Chosen:
             from overspill.config import load
 
             flags = {setting: self._options[name] for name, setting in _SETTINGS.items() if name in self._options}
-            configuration = load(directory(), os.environ, file=self._options.get("config"))
+            configuration = load(working_directory(), os.environ, file=self._options.get("config"))
             self._settlement = configuration.settle(tool=self._tool, command=self._command, flags=flags)
         return self._settlement
 
@@ -137,7 +138,7 @@ class Chosen:
         from overspill.config import load
 
         place = place_of(self.settlement())
-        if place == place_of(load(directory(), os.environ).settle()):
+        if place == place_of(load(working_directory(), os.environ).settle()):
             return ""
         return place if "://" in place else os.path.abspath(place)
 
@@ -145,7 +146,7 @@ class Chosen:
         return bool(
             {"config", "preset", "keep"} & self._options.keys()
             or sources.variables(os.environ)
-            or sources.files(directory(), os.environ)
+            or sources.files(working_directory(), os.environ)
         )
 
     def _is_doubtful(self) -> bool:
@@ -170,11 +171,4 @@ def _default_place() -> str:
 
     from overspill.store import default_root
 
-    return str(default_root(Path(directory()), os.environ))
-
-
-def directory() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return os.sep  # it was deleted under us; the command may not mind
+    return str(default_root(Path(working_directory()), os.environ))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from overspill.cli import kept
-from overspill.cli.policies import directory
 from overspill.cli.streams import write_all
 from overspill.cli.tables import dim, readable_size, strong
+from overspill.surroundings import working_directory
 
 if TYPE_CHECKING:
     from overspill.core.model import Bounded, Gap
@@ -91,7 +91,7 @@ def _bounded_again(store: Store, row: Stored) -> Bounded | None:
     from overspill.core.notice import Kept
     from overspill.core.render import render
 
-    settlement = load(directory(), os.environ).settle(tool=row.call.tool, command=row.call.command)
+    settlement = load(working_directory(), os.environ).settle(tool=row.call.tool, command=row.call.command)
     policy = settlement.policy(access=Shell())
     capture = Capture(policy, row.call)
     for chunk in _chunks(store.open(row.handle)):

@@ -175,6 +175,21 @@ class Call:
     session: str = ""
     labels: tuple[tuple[str, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        """What comes without types from somebody's tool call must not cost the tool its output."""
+        for name in ("tool", "command", "question", "id", "session"):
+            value: object = getattr(self, name)
+            if not isinstance(value, str):
+                object.__setattr__(self, name, _words(value))
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list | tuple):  # a command as `subprocess` takes it
+        from shlex import join
+
+        return join(map(str, value))
+    return "" if value is None else str(value)
+
 
 class Part(NamedTuple):
     """A piece of a bounded text: source text, or words of overspill's that stand for a gap."""

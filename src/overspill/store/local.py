@@ -71,7 +71,7 @@ class LocalStore:
             raise PolicyError(
                 "store.durable", durable, '"process" (survives its crash) or "power" (survives a power cut)'
             )
-        self.root = Path(root).expanduser().absolute()
+        self.root = Path(os.path.expanduser(root)).absolute()
         self.where = str(self.root)
         self.naming = checked_template(naming)
         self.retention = Retention.of(

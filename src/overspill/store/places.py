@@ -21,7 +21,7 @@ LONGEST_BYTES = 440
 def default_root(start: Path, env: Mapping[str, str]) -> Path | str:
     """The directory, which need not exist yet; a URL where ``OVERSPILL_DIR`` is one."""
     if named := env.get("OVERSPILL_DIR"):
-        return named if "://" in named else Path(named).expanduser()
+        return named if "://" in named else Path(os.path.expanduser(named))
     home = _home(env)
     for directory in (start, *start.parents):
         # A home directory under version control is no project, and a shared root is nobody's.
@@ -49,7 +49,8 @@ def _is_ours(place: Path) -> bool:
 
 def _home(env: Mapping[str, str]) -> Path:
     named = env.get("USERPROFILE" if sys.platform == "win32" else "HOME")
-    return Path(named) if named else Path("~").expanduser()
+    found = Path(named or os.path.expanduser("~"))
+    return found if found.is_absolute() else Path(os.sep)  # nobody's home: what can't be made there is said not to be
 
 
 def _state(env: Mapping[str, str], home: Path) -> Path:

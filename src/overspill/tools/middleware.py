@@ -194,9 +194,10 @@ class Middleware:
                 from pathlib import Path
 
                 from overspill.store import default_root
+                from overspill.surroundings import working_directory
 
                 place = {"store.place": self._store} if self._store else {}
-                default = str(default_root(Path.cwd(), os.environ))
+                default = str(default_root(Path(working_directory()), os.environ))
                 self._opened = self._settle("", place).store(default=default)
         return self._opened
 
