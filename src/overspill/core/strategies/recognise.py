@@ -80,7 +80,7 @@ _SHARES = {
     "diff": Form(view_share=0.8),
     "search": Form(view_share=0.5),
     "listing": Form(errors_share=0.15, view_share=0.5),
-    "markup": Form(view_share=0.6),
+    "markup": Form(view_share=0.8),
     "code": Form(view_share=0.6),
     "settings": Form(view_share=0.6),
 }
