@@ -1,4 +1,4 @@
-"""The budget is used and kept: a fill that comes out over is drawn in a little, whatever a store has to say."""
+"""The budget is used, by the source more than by words about it: a fill a little over is drawn in, not given up."""
 
 from __future__ import annotations
 
@@ -80,3 +80,22 @@ def test_layouts_take_such_a_path_as_well(name: str) -> None:
     text = render(cut, Kept("ovs_00000000", "/tmp/\udcff/ovs_00000000.txt"), policy).text
     text.encode()
     assert "user" in text
+
+
+def test_what_is_said_of_gaps_leaves_the_budget_to_the_source() -> None:
+    lines = [f"step {n} of the build went as it should, in {n * n % 97} ms\n" for n in range(4_000)]
+    for n in range(0, 4_000, 7):
+        lines[n] = f"error: part {n % 50} of module{n % 13} could not be made: {n}\n"
+    for n in range(0, 4_000, 401):
+        lines[n] = f"FATAL {'abcdefghij'[n // 401] * 9} gave up: no {'klmnopqrst'[n // 401] * 7} left\n"
+    policy = Policy(budget=Budget(max_tokens=1_500))
+    capture = Capture(policy, Call())
+    capture.feed("".join(lines).encode())
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    bounded = render(cut, Kept("ovs_00000000"), policy)
+    told = {part.gap: part.text.partition(" omitted")[2].rstrip("]\n") for part in bounded.parts if part.gap}
+    said = [text for text in told.values() if text]
+    assert len(told) > 8
+    assert told[max(bounded.gaps, key=lambda gap: gap.omitted_bytes)]
+    assert sum(map(policy.counter, said[:-1])) < 0.05 * 1_500

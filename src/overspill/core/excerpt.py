@@ -14,7 +14,7 @@ from operator import add, itemgetter
 from overspill.core.measure import Measure, Size, display, safe_part
 from overspill.core.model import Budget, Gap, Span, Totals
 
-_USUAL_MARK = "[… lines 12345-67890 omitted: 3 errors: 23456]\n"
+_USUAL_MARK = "[… lines 12345-67890 omitted]\n"
 _SMALLEST_PIECE_BYTES = 16
 
 

@@ -59,6 +59,7 @@ class Selection(Protocol):
     def describe(self, gap: Gap) -> str:
         """What a gap holds, exactly true, most telling item first, items parted by "; "
         ("3 errors: 40, 81, 92; 41 warnings"): items that don't fit are left out from the end.
+        The largest gaps are asked first, and no more of them than the budget has room for their words.
         """
 
     def mark(self, gap: Gap, words: str) -> str | None:

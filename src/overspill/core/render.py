@@ -24,6 +24,8 @@ _SLACK = 0.03
 """Filling again for less room than this share of the budget isn't worth the time."""
 _HEADER_SHARE = 0.4
 """A header that takes more of the budget than this is replaced by a shorter one."""
+_TOLD_SHARE = 0.03
+"""Of the budget, what may be said of the gaps' contents before the marks go without: the source's lines say more."""
 
 
 def render(cut: Cut, kept: Kept, policy: Policy) -> Bounded:
@@ -165,7 +167,8 @@ class _Draft:
         reason_chars: int = notice.REASON_CHARS,
     ) -> tuple[Bounded, Size]:
         gaps = gaps_between(spans, self._cut.totals)
-        parts = assemble(spans, gaps, lambda gap, after: self._mark(selection, gap, after))
+        told = self._told(selection, gaps)
+        parts = assemble(spans, gaps, lambda gap: self._mark(selection, gap, told.get(gap, "")))
         shown_lines = self._cut.totals.lines - sum(gap.omitted_lines for gap in gaps)
         first_gap = max(gaps, key=lambda gap: gap.omitted_bytes, default=None)
         if short:
@@ -189,8 +192,20 @@ class _Draft:
         )
         return bounded, self._measure.size(text, self._budget)
 
-    def _mark(self, selection: Selection, gap: Gap, room_chars: int) -> str:
-        description = notice.shortened(selection.describe(gap), room_chars) if room_chars else ""
+    def _told(self, selection: Selection, gaps: Sequence[Gap]) -> dict[Gap, str]:
+        """What the marks say of the gaps: of the largest first, until that has had its share of the budget."""
+        told: dict[Gap, str] = {}
+        left = [bound * _TOLD_SHARE for bound in self._budget.bounds if bound]
+        for gap in sorted(gaps, key=lambda gap: (-gap.omitted_bytes, gap.start)):
+            told[gap] = notice.shortened(selection.describe(gap), notice.DESCRIPTION_CHARS)
+            used = self._measure.size(told[gap], self._budget)._replace(lines=0)
+            bounded = zip(used, self._budget.bounds, strict=True)
+            left = [room - size for room, size in zip(left, (size for size, bound in bounded if bound), strict=True)]
+            if min(left) <= 0:
+                break
+        return told
+
+    def _mark(self, selection: Selection, gap: Gap, description: str) -> str:
         words = notice.mark(gap, description, language=self._policy.language)
         return selection.mark(gap, words) or words
 
@@ -216,7 +231,7 @@ class _Draft:
         return Budget(**changed) if min(changed.values()) > 0 else None
 
 
-Marker = Callable[[Gap, int], str]
+Marker = Callable[[Gap], str]
 
 
 def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list[Part]:
@@ -233,7 +248,7 @@ def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list
 
 
 def _mark_part(gap: Gap, marker: Marker) -> Part:
-    text = marker(gap, notice.DESCRIPTION_CHARS)
+    text = marker(gap)
     ends_line = gap.last_column is None
     return Part(text + "\n" if ends_line else text, gap=gap)
 

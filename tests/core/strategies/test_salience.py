@@ -25,6 +25,7 @@ def level_of(line: bytes) -> int:
         (b"src/a.c:3:1: error: expected ';'", severity.ERROR),
         (b"sqlite3.OperationalError: database is locked", severity.ERROR),
         (b"java.net.NoRouteToHostException: no route", severity.ERROR),
+        (b"pkg/a.py:91:23: F821 Undefined name `upper`", severity.ERROR),
         (b"[WARN] the disk is nearly full", severity.WARN),
         (b"DeprecationWarning: use the other one", severity.WARN),
         (b"the page was not found", severity.WEAK),

@@ -85,7 +85,7 @@ _SHARES = {
     "diff": Form(view_share=0.8, headlined=False),
     "search": Form(view_share=0.5, headlined=False),
     "listing": Form(errors_share=0.15, view_share=0.5, headlined=False),
-    "markup": Form(view_share=0.6, headlined=False),
+    "markup": Form(view_share=0.8, headlined=False),
     "code": Form(view_share=0.6, headlined=False),
     "settings": Form(view_share=0.6, headlined=False),
 }

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from math import exp
 
-MARK_TOKENS = 14.0
+MARK_TOKENS = 10.0
 """What the line that stands for a gap costs, about."""
 LEAST_NEW = 0.02
 """However often it was said, this much of a unit's worth stays."""

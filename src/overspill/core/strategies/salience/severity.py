@@ -70,6 +70,8 @@ _PHRASES = (
     r"(?:exited?|return(?:ed)?)[ a-z]{0,16}(?: code| status)?[ :=]{1,3}[1-9]|error [1-9]|rc=[1-9]|"
     r"status(?:code)?[\"' :=]{1,4}[45][0-9][0-9]|http/[0-9.]+\"? [45][0-9][0-9]"
 )
+_NAMELESS = "undefined (?:name|variable|symbol|reference|identifier|function|method|label)"
+"""A name that nothing defines fails when it is reached, whatever the tool that says so calls it."""
 _PHRASE_LEVELS = {
     "out of memory": FATAL,
     "core dumped": FATAL,
@@ -123,7 +125,7 @@ def _scanner() -> Scanner:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.case_sensitive = False
-    scanner: Scanner = re2.compile(f"(?:[a-z_]*(?:{_STEMS})[a-z_]*|{_PHRASES})".encode(), options)
+    scanner: Scanner = re2.compile(f"(?:{_NAMELESS}|[a-z_]*(?:{_STEMS})[a-z_]*|{_PHRASES})".encode(), options)
     return scanner
 
 
@@ -140,6 +142,8 @@ def _classify(word: bytes) -> int:
     phrase = _PHRASE_LEVELS.get(lower)
     if phrase is not None:
         return phrase
+    if lower.startswith("undefined "):
+        return ERROR
     if " " in lower or "'" in lower or "=" in lower or '"' in lower:
         return MENTION if lower.startswith("error ") else WEAK
     if text.endswith(("Error", "Exception", "Failure", "Errno", "Failed", "Fault", "_FAILED", "_ERROR")):
