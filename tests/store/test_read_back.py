@@ -20,7 +20,7 @@ from overspill.store.contract import keep
 
 RECORDS = b"".join(
     b'{"id":%d,"state":"%s","note":"%s"}\n' % (number, b"failed" if number % 997 == 0 else b"fine", b"x" * 20)
-    for number in range(1, 12_001)
+    for number in range(1, 6_001)
 )
 CALL = Call(tool="bash", command="make records")
 
@@ -43,16 +43,16 @@ def kept(request: pytest.FixtureRequest, place: Path, clock: Clock) -> tuple[Sto
 
 ASKED: tuple[Callable[[Store, str], Answer], ...] = (
     lambda store, handle: read(store, handle),
-    lambda store, handle: read(store, handle, lines="11990-"),
-    lambda store, handle: read(store, handle, around=7_000),
-    lambda store, handle: read(store, handle, line=9_000, bytes="5-30"),
+    lambda store, handle: read(store, handle, lines="5990-"),
+    lambda store, handle: read(store, handle, around=4_000),
+    lambda store, handle: read(store, handle, line=5_000, bytes="5-30"),
     lambda store, handle: read(store, handle, bytes="262100-262200"),
     lambda store, handle: read(store, handle, tail=3),
     lambda store, handle: grep(store, handle, "failed"),
-    lambda store, handle: grep(store, handle, r"\b119[0-9]9\b", context=1),
+    lambda store, handle: grep(store, handle, r"\b59[0-9]9\b", context=1),
     lambda store, handle: grep(store, handle, "nowhere"),
     lambda store, handle: outline(store, handle),
-    lambda store, handle: outline(store, handle, lines="3000-9000", question="which failed"),
+    lambda store, handle: outline(store, handle, lines="1500-4500", question="which failed"),
     lambda store, handle: query(store, handle, "[?state=='failed'].id"),
     lambda store, handle: query(store, handle, sql="select count(*), max(id) from output where state = 'failed'"),
 )
