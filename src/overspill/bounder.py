@@ -17,6 +17,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 from overspill.concurrency import in_thread, in_thread_to_the_end
 from overspill.core import notice
 from overspill.core.access import FilePath
+from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, EventKind, Listener
 from overspill.core.measure import display, encode, readable
@@ -26,7 +27,7 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
 from overspill.core.redact import redacted
 from overspill.core.render import render
-from overspill.core.shown import Shown
+from overspill.core.shown import Shown, pieces_of
 from overspill.core.strategies.summarise import Summarise
 from overspill.errors import StoreUnavailable
 from overspill.source import chunk_of, chunks_of, said
@@ -118,28 +119,60 @@ class Bounder:
         unharmed = isinstance(source, str) and source == bounded.text
         return replace(bounded, output=output, text=source if unharmed else bounded.text)
 
-    def _cut_again(self, data: bytes, call: Call, started: float) -> Bounded | None:
-        """Text that another layer has bounded, and that holds nothing else, is cut anew from the stored original."""
-        found = notice.recognised(data) if self.store else None
-        if self.store is None or found is None:
+    def again(self, data: bytes, call: Call) -> Bounded | None:
+        """For text above the limit: the same within it where that stores nothing anew and loses nothing.
+
+        That is a text that another layer has bounded, which is cut anew from the stored original, and an answer
+        of read-back, of which fewer lines are shown; each only when it holds nothing else.
+        """
+        if self.store is None or b"[overspill " not in data:
             return None
+        started = self._clock()
         try:
-            stored = self.store.stored(found.handle)
-            if stored.lines != found.lines:
-                return None
-            shown, capture = Shown(readable(data)), Capture(self.policy, call)
-            for chunk in _chunks(self.store, stored):
-                shown.feed(chunk)
-                capture.feed(chunk)
+            return self._cut_again(data, call, started) or self._shortened(data, call, started)
         except LookupError:  # gone, or another store's: a text like any other
             return None
         except Exception as fault:
             self._report_fault(fault, call)
             return None
+
+    def _cut_again(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        found = notice.recognised(data)
+        if self.store is None or found is None:
+            return None
+        text = readable(data)
+        stored, pieces = self.store.stored(found.handle), pieces_of(text)
+        if stored.lines != found.lines or pieces is None:
+            return None
+        shown, capture = Shown(pieces, each="behind the last"), Capture(self.policy, call)
+        for chunk in _chunks(self.store, stored):
+            shown.feed(chunk)
+            capture.feed(chunk)
         ended = capture.finish(call)
-        if isinstance(ended, Whole) or not shown.alone():
+        if isinstance(ended, Whole) or not shown.all_found():
             return None
         return self._rendered(ended, Kept(stored.handle, stored.path), call, started)
+
+    def _shortened(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        text = readable(data)
+        claim = claim_of(text)
+        if self.store is None or claim is None:
+            return None
+        for handle in claim.handles:
+            stored = self.store.stored(handle)
+            shown = Shown(claim.pieces, each="after its start")
+            for chunk in _chunks(self.store, stored) if claim.pieces else ():
+                shown.feed(chunk)
+            if not shown.all_found():
+                return None
+        if self.policy.redact:
+            text = readable(redacted(encode(text), self.policy.redact))
+        bounded = replace(
+            tightened(text, self.policy.budget, self.policy.measure),
+            handle=next(iter(sorted(claim.handles))),
+        )
+        self._report("truncated", bounded, call, seconds=self._clock() - started)
+        return bounded
 
     def _rendered(self, cut: Cut, kept: Kept, call: Call, started: float) -> Bounded:
         if cut.fault:
@@ -273,7 +306,7 @@ class Capturing:
             )
             self._bounder._report("skipped", bounded, call, reason="within the limit")
             return bounded
-        if again := self._bounder._cut_again(b"".join(self._start), call, self._started):
+        if again := self._bounder.again(b"".join(self._start), call):
             self._keeping.discard()
             return again
         if ended.unpersisted:

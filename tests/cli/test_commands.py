@@ -439,3 +439,27 @@ def test_a_list_for_eyes_ends_and_says_how_to_go_on() -> None:
 def test_bytes_that_show_wider_than_they_are_are_counted_as_shown() -> None:
     done = overspill("bound", "--max-bytes", "3000", input=b"\xff" * 1_900)
     assert len(done.stdout.decode("utf-8", "replace").encode()) <= 3_000
+
+
+def test_show_draws_what_was_shown_from_a_store_elsewhere(tmp_path: Path) -> None:
+    place = str(tmp_path / ("elsewhere-" * 10))
+    sizes = {"OVERSPILL_MAX_TOKENS": "400"}
+    bounded = overspill("bound", "--json", "--store", place, input=NUMBERS, env={**os.environ, **sizes})
+    found = json.loads(bounded.stdout)
+    shown = overspill("show", found["handle"], "--store", place, env={**os.environ, **sizes}).stdout.decode()
+    for gap in found["gaps"]:
+        assert f"lines {gap['first_line']}-{gap['last_line']} omitted" in shown
+
+
+def test_an_answer_in_another_overspill_is_shortened_and_not_stored_again() -> None:
+    handle = kept()
+    read = (*OVERSPILL, "read", handle, "--lines", "1-400", "--max-tokens", "4000")
+    tighter = overspill("run", "--max-tokens", "500", "--", *read)
+    whole = subprocess.run(read, capture_output=True, check=True).stdout
+    piped = overspill("bound", "--max-tokens", "500", input=whole)
+    alone = overspill("bound", "--max-tokens", "5000", "--max-bytes", "50000", input=whole)
+    assert alone.stdout == whole
+    for done in (tighter, piped):
+        assert done.stdout.splitlines()[:2] == whole.splitlines()[:2]
+        assert done.stdout.endswith(b"lines of this answer don't fit here: ask for fewer]\n")
+    assert [row["handle"] for row in json.loads(text("ls", "--json"))] == [handle]

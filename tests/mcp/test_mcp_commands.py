@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,15 @@ def test_names_and_number_of_the_own_tools(tmp_path: Path) -> None:
     made = assembled({"tools": "grep", "tool_prefix": "big_"}, start=str(tmp_path), env={}).conversation()
     assert list(made.book.names.values()) == ["big_grep"]
     assert not assembled({"tools": "none"}, start=str(tmp_path), env={}).conversation().book.names
+
+
+def test_calls_of_a_shell_say_where_the_store_is_when_it_is_elsewhere(tmp_path: Path) -> None:
+    options = {"tools": "none", "store": str(tmp_path / "elsewhere")}
+    for given, told in ((options, f" --store {tmp_path / 'elsewhere'}"), ({"tools": "none"}, "")):
+        bounder = assembled(given, start=str(tmp_path), env={}).rules.bounder("any")
+        assert bounder is not None
+        header = bounder.bound("".join(f"line {number}\n" for number in range(9000))).header
+        assert re.search(r"overspill read ovs_\w+ --lines \d+-\d+(.*) or overspill grep", header)[1] == told  # type: ignore[index]
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:

@@ -70,7 +70,7 @@ class Chosen:
         if self._policy is None:
             from overspill.core.access import Shell
 
-            self._policy = self.settlement().policy(access=Shell(store=self._told_place()))
+            self._policy = self.settlement().policy(access=Shell(store=place_to_tell(self.settlement())))
         return self._policy
 
     def after(self, shown: bytes) -> Chosen:
@@ -131,17 +131,6 @@ class Chosen:
         with suppress(StoreError):
             note_cut(store, bounded, self.call(exit_status=exit_status))
 
-    def _told_place(self) -> str:
-        """The store's place where a read-back command has to be told it; empty where it looks there by itself."""
-        if self.settlement().get("store.place") is None:
-            return ""
-        from overspill.config import load
-
-        place = place_of(self.settlement())
-        if place == place_of(load(working_directory(), os.environ).settle()):
-            return ""
-        return place if "://" in place else os.path.abspath(place)
-
     def _is_configured(self) -> bool:
         return bool(
             {"config", "preset", "keep"} & self._options.keys()
@@ -162,8 +151,13 @@ def store_of(settlement: Settlement) -> Store:
     return settlement.store(default=_default_place())
 
 
-def place_of(settlement: Settlement) -> str:
-    return settlement.place(default=_default_place())
+def place_to_tell(settlement: Settlement) -> str:
+    """The store's place where a read-back command has to be told it; empty where it looks there by itself."""
+    if settlement.get("store.place") is None:
+        return ""
+    from overspill.config import load
+
+    return settlement.place_to_tell(load(working_directory(), os.environ).settle(), default=_default_place())
 
 
 def _default_place() -> str:

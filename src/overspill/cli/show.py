@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from overspill.cli import kept
+from overspill.cli.policies import place_to_tell
 from overspill.cli.streams import write_all
 from overspill.cli.tables import dim, readable_size, strong
 from overspill.surroundings import working_directory
@@ -40,7 +41,7 @@ def show(handle: str, raw: bool, whole: bool, no_pager: bool, store: str | None)
             write_all(1, chunk)
         return 0
     row = found.stored(handle)
-    text = _view(found, row, whole=whole)
+    text = _view(found, row, whole=whole, place=store)
     if sys.stdout.isatty() and not no_pager:
         click.echo_via_pager(text)
     else:
@@ -49,11 +50,11 @@ def show(handle: str, raw: bool, whole: bool, no_pager: bool, store: str | None)
     return 0
 
 
-def _view(store: Store, row: Stored, *, whole: bool) -> Iterator[str]:
+def _view(store: Store, row: Stored, *, whole: bool, place: str | None) -> Iterator[str]:
     from overspill.core.measure import display
 
     yield strong(_title(row)) + "\n"
-    bounded = _bounded_again(store, row)
+    bounded = _bounded_again(store, row, place=place)
     blob = store.open(row.handle)
     try:
         if bounded is None:
@@ -81,7 +82,7 @@ def _title(row: Stored) -> str:
     return f"{words}\n{row.call.command}" if row.call.command else words
 
 
-def _bounded_again(store: Store, row: Stored) -> Bounded | None:
+def _bounded_again(store: Store, row: Stored, *, place: str | None) -> Bounded | None:
     """What the policy in force shows of it: the same text as then, unless the policy has changed."""
     import os
 
@@ -91,8 +92,9 @@ def _bounded_again(store: Store, row: Stored) -> Bounded | None:
     from overspill.core.notice import Kept
     from overspill.core.render import render
 
-    settlement = load(working_directory(), os.environ).settle(tool=row.call.tool, command=row.call.command)
-    policy = settlement.policy(access=Shell())
+    flags = {"store.place": place} if place else {}
+    settlement = load(working_directory(), os.environ).settle(tool=row.call.tool, command=row.call.command, flags=flags)
+    policy = settlement.policy(access=Shell(store=place_to_tell(settlement)))
     capture = Capture(policy, row.call)
     for chunk in _chunks(store.open(row.handle)):
         capture.feed(chunk)

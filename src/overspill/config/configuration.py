@@ -182,6 +182,13 @@ class Settlement:
         """Where outputs are kept: a directory or a URL."""
         return os.path.expanduser(placed(self.get("store.place") or default, default=default))
 
+    def place_to_tell(self, usual: Settlement, *, default: str) -> str:
+        """The place that a command has to be told, since it would settle on ``usual`` by itself; else empty."""
+        place = self.place(default=default)
+        if self.get("store.place") is None or place == usual.place(default=default):
+            return ""
+        return place if "://" in place else os.path.abspath(place)
+
     def _with_origin(self, error: PolicyError, name: str) -> PolicyError:
         """The same, and who said so: that is what has to be changed."""
         found = self.settled.get(name) or self.settled.get(name.partition(".")[0])

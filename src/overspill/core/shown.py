@@ -1,12 +1,14 @@
 """Is a text what another layer showed of one stored output, and nothing besides?
 
-Only then may it be cut anew from the original.  A line that is neither in that output, at its place in the
-order, nor words of the notice stands in this text alone, and cutting the original anew would lose it.
+Only then may it be cut anew from the original, or an answer of read-back be shortened.  A line that is
+neither in that output, at its place in the order, nor words of overspill's stands in this text alone, and
+would be lost.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from overspill.core.measure import cut_before, display, encode, states
 from overspill.core.notice import BOUNDED
@@ -26,11 +28,12 @@ _WORDS = re.compile(
 
 
 class Shown:
-    """A text that bears a notice, held beside the original as that comes chunk by chunk."""
+    """Pieces of a text, looked for in the original as that comes chunk by chunk."""
 
-    def __init__(self, text: str) -> None:
-        self._pieces = _pieces(text)
-        self._notices = len(BOUNDED.findall(text))
+    def __init__(self, pieces: list[str], *, each: Literal["behind the last", "after its start"]) -> None:
+        """``each`` says where a piece may begin: windows into a long line overlap."""
+        self._pieces = pieces
+        self._overlapping = each == "after its start"
         self._longest_chars = max(map(len, self._pieces), default=0)
         self._next = 0
         self._seen = ""
@@ -44,11 +47,11 @@ class Shown:
             self._look(self._pending[:end])
             self._pending = self._pending[end:]
 
-    def alone(self) -> bool:
-        """Asked at the end of the original: is there one notice, and was every piece found, in this order?"""
+    def all_found(self) -> bool:
+        """Asked at the end of the original: was every piece there, in this order?"""
         self._look(self._pending)
         self._pending = b""
-        return self._notices == 1 and self._next == len(self._pieces)
+        return self._next == len(self._pieces)
 
     def _look(self, data: bytes) -> None:
         if self._next == len(self._pieces):
@@ -58,12 +61,14 @@ class Shown:
             found = seen.find(self._pieces[self._next], at)
             if found < 0:
                 break
-            at = found + len(self._pieces[self._next])
+            at = found + (1 if self._overlapping else len(self._pieces[self._next]))
             self._next += 1
         self._seen = seen[max(at, len(seen) - self._longest_chars) :]
 
 
-def _pieces(text: str) -> list[str]:
-    """The source text that a bounded text claims to show, between line ends and marks."""
+def pieces_of(text: str) -> list[str] | None:
+    """The source text that a bounded text claims to show, between line ends and marks; None with two notices."""
+    if len(BOUNDED.findall(text)) != 1:
+        return None
     lines = (line for line in display(encode(text)).split("\n") if not _WORDS.match(line))
     return [piece for line in lines for part in _MARK.split(line) if (piece := part.strip())]

@@ -60,8 +60,8 @@ class Assembly:
 class _Late:
     """An access that is known once the connection is there; until then a shell's."""
 
-    def __init__(self) -> None:
-        self._access: Access = Shell()
+    def __init__(self, *, store: str) -> None:
+        self._access: Access = Shell(store=store)
 
     def follow(self, access: Access) -> None:
         self._access = access
@@ -87,7 +87,7 @@ def assembled(
     everywhere = configuration.settle(flags=flags)
     default = str(default_root(Path(start), env))
     store = everywhere.store(default=default)
-    access = _Late()
+    access = _Late(store=everywhere.place_to_tell(load(start, env).settle(), default=default))
     policy = _policy(everywhere, access)
     settled = _Settled(configuration, flags, options.get("name", ""), tuple(options.get("skip", ())))
     return Assembly(
