@@ -135,3 +135,11 @@ def test_the_path_of_a_file_tool_holds_the_whole_output(shown: Callable[..., Bou
     found = re.search(r"read (\S+) lines", bounded.header)
     assert found is not None
     assert Path(found[1]).read_text() == LINES
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "1 of 1 lines shown in part"), ("zh", "显示 1 行的一部分")])
+def test_a_line_of_which_some_is_shown_is_not_said_to_be_shown(
+    shown: Callable[..., Bounded], language: Language, words: str
+) -> None:
+    assert words in shown(ONE_LINE, Shell(), language).header
+    assert "in part" not in shown(LINES, Shell()).header

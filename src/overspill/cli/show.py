@@ -78,7 +78,8 @@ def _title(row: Stored) -> str:
 
     made = datetime.fromtimestamp(row.created).strftime("%Y-%m-%d %H:%M:%S")
     status = "" if row.call.exit_status is None else f", exit status {row.call.exit_status}"
-    words = f"{row.handle}  {row.lines:,} lines, {readable_size(row.bytes)}, {made}{status}"
+    lines = "1 line" if row.lines == 1 else f"{row.lines:,} lines"
+    words = f"{row.handle}  {lines}, {readable_size(row.bytes)}, {made}{status}"
     return f"{words}\n{row.call.command}" if row.call.command else words
 
 

@@ -58,6 +58,7 @@ class Words:
     finding: str
     next_step: str
     rerun: str
+    in_part: str
     folded: str
     redacted: str
     lines: str
@@ -75,7 +76,8 @@ WORDS: dict[Language, Words] = {
         finding="Key: {headline}",
         next_step="Don't rerun; for the rest: {read} or {grep}",
         rerun="Run it again with less output if you need the rest",
-        folded="as a terminal shows them, redraws and colours folded",
+        in_part=" in part",
+        folded="As a terminal shows them, redraws and colours folded",
         redacted="{count} secrets redacted",
         lines="lines {first}-{last} omitted",
         line="line {first} omitted",
@@ -90,6 +92,7 @@ WORDS: dict[Language, Words] = {
         finding="要点：{headline}",
         next_step="不要重新运行；查看其余：{read} 或 {grep}",
         rerun="如需其余内容，请缩小输出后重新运行",
+        in_part="的一部分",
         folded="如终端所示，已折叠重绘与颜色",
         redacted="已隐去 {count} 处机密",
         lines="省略第 {first}-{last} 行",
@@ -124,7 +127,9 @@ def header(
 ) -> str:
     """The first line of a bounded text: what this is, the key finding, the next call."""
     words = WORDS[language]
-    sentences = [_opening(kept, totals, shown_lines, words)]
+    # Where every line is shown but not all of each, "1 of 1 lines shown" would be read as the whole.
+    in_part = words.in_part if gap is not None and kept.handle and shown_lines == totals.lines else ""
+    sentences = [_opening(kept, totals, shown_lines, words) + in_part]
     if headline:
         sentences.append(words.finding.format(headline=one_line(headline, HEADLINE_CHARS)))
     if redactions:
