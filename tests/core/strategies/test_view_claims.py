@@ -180,7 +180,19 @@ def place(source: str, where: str) -> str:
     return part.decode().strip().removesuffix(",")
 
 
+@pytest.mark.parametrize("end", [0, 900])
+def test_what_is_only_deep_is_not_said_to_be_invalid(end: int) -> None:
+    bounded = cut(("[" * 3_000 + "]" * 3_000)[: 6_000 - end])
+    assert "not valid" not in bounded.header
+    assert "nested more than 400 levels deep" in bounded.header
+
+
 # All
+
+
+def test_a_section_without_a_name_breaks_no_view(caplog: pytest.LogCaptureFixture) -> None:
+    assert cut("# a comment here\n[\t]\nname = value\n" * 2_000, command="cat x.conf").kind == "configuration"
+    assert not [record for record in caplog.records if record.levelname != "INFO"]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,8 @@ class Scan:
     def __init__(self, take: Callable[[Run], None]) -> None:
         self.root = Frame(None, "", 0, 0, 1, 0)
         self.broken = False
+        self.is_too_deep = False
+        """Broken off by its depth alone: it may be valid all the same."""
         self._take = take
         self._frame = self.root
         self._closed: Frame | None = None
@@ -271,6 +273,7 @@ class Scan:
         if edge < 0:
             return False
         if self._frame.depth >= DEPTH_KEPT or self._cuts_text(edge) or self._cuts_text(start):
+            self.is_too_deep |= not self.broken and self._frame.depth >= DEPTH_KEPT
             self.broken = True
             self._at = start + 1
             if start - self._run_start > RUN_BYTES and not self._cuts_text(start):

@@ -10,10 +10,12 @@ import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from overspill.core.model import Gap, Span, Totals
 from overspill.core.ports import Excerpt
 from overspill.core.strategies.views.json_facts import Facts
+from overspill.core.strategies.views.json_scan import DEPTH_KEPT
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
 from overspill.core.strategies.views.json_weighing import Weighing
 from overspill.core.strategies.views.query_terms import Query
@@ -31,6 +33,7 @@ NEAR = 0.05
 BRIDGED_BYTES = 64
 """A gap of no more bytes costs less to show than to mark."""
 REFUSALS = 60
+State = Literal["whole", "broken", "too deep"]
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class JsonSelection:
     kind = "JSON"
 
     def __init__(
-        self, tiles: Tiles, query: Query, worth: Sequence[float], facts: Facts, totals: Totals, *, broken: bool
+        self, tiles: Tiles, query: Query, worth: Sequence[float], facts: Facts, totals: Totals, *, state: State
     ) -> None:
         self._tiles = tiles
         self._query = query
@@ -60,7 +63,8 @@ class JsonSelection:
         self._worth = [value * scale for value in worth]
         self._facts = facts
         self._totals = totals
-        self._broken = broken
+        self._state = state
+        self._broken = state != "whole"
         Weighing(tiles, query, facts)
         self._parts: dict[int, list[Tile]] = {}
         for tile in self._tiles.all:
@@ -79,6 +83,8 @@ class JsonSelection:
     @property
     def headline(self) -> str:
         root = self._tiles.root
+        if self._state == "too deep":
+            return f"nested more than {DEPTH_KEPT} levels deep, shown as text from there"
         if self._broken:
             return "not valid JSON as it stands (cut short or mixed with other text)"
         if root.members > 1:

@@ -13,7 +13,7 @@ from overspill.core.model import Block, Budget, Call, Totals
 from overspill.core.strategies.views.json_facts import Facts
 from overspill.core.strategies.views.json_pointers import resolved
 from overspill.core.strategies.views.json_scan import Frame, Run, Scan
-from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection
+from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection, State
 from overspill.core.strategies.views.json_tiles import Tiles, key_of
 from overspill.core.strategies.views.json_weighing import ROW_MEMBERS
 from overspill.core.strategies.views.passages import pool_bytes, room_bytes
@@ -168,7 +168,9 @@ class JsonView:
             tiles.add(self._runs[index])
         if not self._runs:
             tiles.box_of(self._scan.root)
-        return JsonSelection(tiles, self._query, self._worths(), self._facts, totals, broken=self._scan.broken)
+        scan = self._scan
+        state: State = "too deep" if scan.is_too_deep else "broken" if scan.broken else "whole"
+        return JsonSelection(tiles, self._query, self._worths(), self._facts, totals, state=state)
 
 
 def field_of(frame: Frame) -> str:

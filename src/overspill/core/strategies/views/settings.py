@@ -87,6 +87,5 @@ class SettingsView:
 
     def _describe(self, gap: Gap) -> str:
         inside = names_within(self._passages.landmarks, gap, most=4)
-        return ", ".join(
-            f"{mark.label.strip('[]#;=*- ').split()[0]} {mark.line}" for mark in inside if mark.label.strip("[]#;=*- ")
-        )
+        named = ((mark.label.strip("[]#;=*- ").split(), mark.line) for mark in inside)
+        return ", ".join(f"{words[0]} {line}" for words, line in named if words)
