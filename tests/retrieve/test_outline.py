@@ -297,7 +297,11 @@ def test_the_counts_of_any_diff_are_those_of_its_hunks(changes: list[tuple[list[
         assert shape(text, command="git diff").facts["files"] == want
 
 
-@given(st.lists(st.tuples(st.integers(1, 6), st.text("abc Xé中", min_size=1, max_size=9)), min_size=3, max_size=20))
+NAMED = st.tuples(st.integers(1, 6), st.text("abc Xé中", min_size=1, max_size=9).filter(str.strip))
+NAMELESS = st.tuples(st.integers(1, 6), st.just(" "))
+
+
+@given(st.builds(list.__add__, st.lists(NAMED, min_size=3, max_size=12), st.lists(NAMELESS, max_size=3)))
 def test_the_headings_of_any_page_are_those_of_its_source(headings: list[tuple[int, str]]) -> None:
     made = [(level, " ".join(name.split())) for level, name in headings]
     page = "<html>\n<body>\n" + "".join(f"<h{n} class='x'>{name}</h{n}>\n<p>text <b>b</b></p>\n" for n, name in made)
