@@ -220,10 +220,14 @@ class Index:
 
     def page(self, after: Entry | None) -> list[Entry]:
         """The next outputs, newest first; nothing when there are no more."""
-        place = (after.row.created, after.id) if after else (float("inf"), 0)
-        query = f"{_SELECT} WHERE created <= ?1 AND (created < ?1 OR id < ?2) ORDER BY created DESC, id DESC LIMIT ?3"
+        created, id_ = (after.row.created, after.id) if after else (float("inf"), 0)
+        query = (
+            f"{_SELECT} WHERE created <= :created AND (created < :created OR id < :id) "
+            "ORDER BY created DESC, id DESC LIMIT :rows"
+        )
+        values = {"created": created, "id": id_, "rows": PAGE_ROWS}
         with self.lock:
-            return [self._entry(values) for values in self._db.execute(query, (*place, PAGE_ROWS)).fetchall()]
+            return [self._entry(found) for found in self._db.execute(query, values).fetchall()]
 
     def entries(self) -> Iterator[Entry]:
         """All of them, newest first."""
@@ -242,10 +246,11 @@ class Index:
 
     def near(self, code: str) -> set[str]:
         """The codes, of outputs and of removed ones, whose shortest handle would be the same; itself among them."""
+        first, end = code_range(code[:SHORT])
         rows = self._db.execute(
-            "SELECT code FROM outputs WHERE code >= ?1 AND code < ?2 "
-            "UNION ALL SELECT code FROM tombstones WHERE code >= ?1 AND code < ?2",
-            code_range(code[:SHORT]),
+            "SELECT code FROM outputs WHERE code >= :first AND code < :end "
+            "UNION ALL SELECT code FROM tombstones WHERE code >= :first AND code < :end",
+            {"first": first, "end": end},
         ).fetchall()
         return {row[0] for row in rows}
 
