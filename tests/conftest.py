@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 settings.register_profile("default", deadline=None, derandomize=bool(os.environ.get("OVERSPILL_CI")))
 settings.load_profile("default")
+
+if hasattr(signal, "SIGHUP"):
+    # Started by nohup or without a terminal, it may be ignored here, and so in every command that a test starts.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
