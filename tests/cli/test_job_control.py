@@ -69,16 +69,27 @@ def test_a_time_out_at_a_terminal_reaches_what_the_command_started(shell: Typing
     wait_for(lambda: not alive(int(mark.read_text())), "the child is gone")
 
 
-def test_a_program_that_takes_ctrl_c_for_itself_goes_on(shell: Typing) -> None:
-    shell.keys(f"{RUN} --pty -- {sys.executable} -q\r")
-    shell.until(">>> ")
+TAKES_IT = """
+import time
+try:
+    print("wait" + "ing", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("tak" + "en", flush=True)
+print(int(input("how much? ")) * 6)
+"""
+
+
+def test_a_program_that_takes_ctrl_c_for_itself_goes_on(shell: Typing, tmp_path: Path) -> None:
+    program = tmp_path / "takes_it.py"
+    program.write_text(TAKES_IT)
+    shell.keys(f"{RUN} --pty -- {sys.executable} {program}\r")
+    shell.until("waiting")
     shell.keys("\x03")
-    shell.until("KeyboardInterrupt")
-    shell.until(">>> ")
-    shell.keys("print(6 * 7)\r")
+    shell.until("taken")
+    shell.until("how much? ")
+    shell.keys("7\r")
     shell.until("42")
-    shell.until(">>> ")
-    shell.keys("\x04")
     shell.until("READY> ")
     shell.keys("echo status $?\r")
     shell.until("status 0")
