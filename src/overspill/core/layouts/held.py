@@ -118,11 +118,6 @@ class Held:
         self._undecoded = data[consumed:]
 
 
-def gap_after(span: Span, totals: Totals) -> Gap | None:
-    """All that follows a span from the start of the output."""
-    return gap_between(span, None, totals)
-
-
 def gap_between(first: Span | None, last: Span | None, totals: Totals) -> Gap | None:
     from overspill.core.excerpt import gaps_between
 

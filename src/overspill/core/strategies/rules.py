@@ -96,9 +96,6 @@ class Judged(NamedTuple):
     blocks: Mapping[int, range]
 
 
-NO_RULES = Rules()
-
-
 def _units(patterns: Iterable[str], data: bytes, ends: list[int]) -> frozenset[int]:
     found = set()
     for pattern in patterns:

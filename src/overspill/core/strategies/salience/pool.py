@@ -31,7 +31,6 @@ LEAST_LINE_BYTES = 32
 """A shorter line counts as one of so many: what is looked at closely costs by the line."""
 FORMS = 40_000
 """Forms of lines that are counted at once; beyond, those seen once make room."""
-NEW_LINES = 160
 HITS = 240
 WINDOW_BYTES = 320
 LONG_LINES_BYTES = 4_096

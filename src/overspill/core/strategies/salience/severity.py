@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 NONE, STATE, WEAK, NOTE, WARN, MENTION, ERROR, FATAL = range(8)
 """Levels: nothing; a change of state; a word of failure; a note; a warning; an error spoken of; an error; the end."""
 
-SEVERE = MENTION
-"""From this level on a line is evidence of failure."""
-
 NAMES = ("", "", "", "note", "warning", "error", "error", "fatal")
 
 _FATAL = "fatal|critical|crit|panic|panicked|emerg|emergency|segfault|sigsegv|sigabrt|sigbus|crash|crashed|severe|alert"
