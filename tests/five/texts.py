@@ -21,7 +21,7 @@ def generated(count: int, *, seed: int, without: str = "", longest_line: int = 1
     words = [word for word in WORDS if word not in list(without)]
     for _ in range(count):
         lines = []
-        for _ in range(source.randrange(1, 60)):
+        for _ in range(source.randrange(1, 100)):
             line = " ".join(source.choices(words, k=source.randrange(0, 6)))
             if source.random() < 0.05:
                 line = source.choice("xé漢😀") * source.randrange(1, longest_line)

@@ -6,13 +6,14 @@ output; then the start and the end of that line follow it, so that the model see
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from overspill.core.layouts.held import Held, gap_between
-from overspill.core.layouts.words import Facts, where
+from overspill.core.layouts.words import WORDS_BYTES, Facts, where
 from overspill.core.measure import readable
-from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals, lines_of
 from overspill.core.notice import mark
 from overspill.core.ports import Composition, Excerpt
 from overspill.core.strategies.ends import Ends
@@ -33,14 +34,10 @@ class WholeLines:
     after_last: bool = False
     """Does what follows a final line end count as a line of its own, an empty one?"""
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        if not self.after_last:
-            return None
-        lines = text.count("\n") + 1
-        size = len(text.encode("utf-8", "replace"))
-        return (limit.max_lines is None or lines <= limit.max_lines) and (
-            limit.max_bytes is None or size <= limit.max_bytes
-        )
+    on_top: ClassVar[int] = WORDS_BYTES
+
+    def fits(self, text: str, limit: Budget) -> bool:
+        return not self.after_last or limit.max_lines is None or text.count("\n") < limit.max_lines
 
     def selector(self, budget: Budget, strategy: Strategy) -> WholeLinesSelector | None:
         if not isinstance(strategy, Ends) or strategy.name not in ("head", "tail"):
@@ -69,6 +66,11 @@ class WholeLinesSelector:
         self._layout, self._direction = layout, direction
         self._most_lines, self._most_bytes = most_lines, most_bytes
         self._held = Held(most_bytes + 1)
+
+    def less(self, share: float) -> WholeLinesSelector | None:
+        fewer = copy(self)
+        fewer._most_bytes = int(min(self._most_bytes, self._held.totals.bytes) * share)
+        return fewer if fewer._most_bytes else None
 
     def feed(self, block: Block) -> None:
         self._held.feed(block)
@@ -135,7 +137,8 @@ class WholeLinesSelector:
     def _of_a_long_line(self, facts: Facts, marker: str, language: Language) -> Composition:
         held = self._held
         size = min(LONG_LINE_BYTES, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
-        first, last = held.first(size), held.last(size)
+        most_lines = max(1, self._most_lines // 2)
+        first, last = _first_lines(held.first(size), most_lines), _last_lines(held.last(size), most_lines)
         gap = gap_between(first, last, held.totals)
         words = facts.say(
             "No whole line fits; the start and the end of the output:", "没有一行能完整显示；输出的开头与结尾："
@@ -156,6 +159,16 @@ class WholeLinesSelector:
 
     def mark(self, gap: Gap, words: str) -> str | None:
         return None
+
+
+def _first_lines(span: Span, count: int) -> Span:
+    lines = lines_of(span.data)[:count]
+    return span.part(0, sum(map(len, lines)))
+
+
+def _last_lines(span: Span, count: int) -> Span:
+    lines = lines_of(span.data)[-count:]
+    return span.part(len(span.data) - sum(map(len, lines)), len(span.data))
 
 
 def _with_gap(facts: Facts, gap: Gap | None) -> Facts:

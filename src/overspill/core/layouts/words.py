@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from overspill.core.access import FilePath, Rest, SubAgent
+from overspill.core.measure import encode
 
 if TYPE_CHECKING:
     from overspill.core.access import Access
@@ -47,14 +48,30 @@ class Facts:
         return zh if self.language == "zh" else en
 
 
+WORDS_BYTES = 1_000
+"""What the words around the source may take where a system has them on top of its figures."""
+_ADVICE_BYTES = 600
+"""A longer line, as a long path makes it, goes without advice."""
+
+
 def where(facts: Facts) -> str:
     """One line in brackets: how much is shown, where the whole is, how to get at it."""
-    return f"[overspill{_opening(facts)}{facts.say('. ', '。')}{_advice(facts)}]"
+    line = f"[overspill{_opening(facts)}{facts.say('. ', '。')}{_advice(facts)}]"
+    return line if len(encode(line)) <= _ADVICE_BYTES else where_briefly(facts)
+
+
+def where_shortly(facts: Facts) -> str:
+    """The same with the path alone, or the next call alone."""
+    return f"[overspill{_opening(facts)}{facts.say('. ', '。')}{_pointer(facts)}]"
 
 
 def where_briefly(facts: Facts) -> str:
     """The same without advice, for the places where little room is reserved."""
     return f"[overspill{_opening(facts)}]"
+
+
+WORDINGS = (where, where_shortly, where_briefly)
+"""Fullest first, for the places where little room is reserved."""
 
 
 def _opening(facts: Facts) -> str:
@@ -69,6 +86,21 @@ def _opening(facts: Facts) -> str:
         f": {shown} of {total} lines shown; the rest could NOT be saved ({reason})",
         f": 共 {total} 行，显示 {shown} 行；其余未能保存（{reason}）",
     )
+
+
+def _pointer(facts: Facts) -> str:
+    if facts.kept.handle is None:
+        return facts.say("Run it again with less output", "请缩小输出后重新运行")
+    if isinstance(facts.access, SubAgent | FilePath):
+        return facts.say("Whole: ", "全文：") + (facts.kept.path or facts.kept.handle)
+    return facts.say("Rest: ", "其余：") + facts.access.read(_rest(facts, facts.kept.handle))
+
+
+def _rest(facts: Facts, handle: str) -> Rest:
+    gap = facts.gap
+    first = gap.first_line if gap else 1
+    last = min(gap.last_line, first + 199) if gap else 1
+    return Rest(handle, facts.kept.path, first, last, gap.first_column if gap else 0)
 
 
 def _advice(facts: Facts) -> str:
@@ -87,9 +119,6 @@ def _advice(facts: Facts) -> str:
             f"The whole output is in {place}. Search that file, or read it with offset and limit",
             f"完整输出在 {place}。请搜索该文件，或用 offset 与 limit 分段读取",
         )
-    gap = facts.gap
-    first = gap.first_line if gap else 1
-    last = min(gap.last_line, first + 199) if gap else 1
-    rest = Rest(facts.kept.handle, facts.kept.path, first, last, gap.first_column if gap else 0)
+    rest = _rest(facts, facts.kept.handle)
     read, grep = facts.access.read(rest), facts.access.grep(rest)
     return facts.say(f"For the rest: {read} or {grep}", f"查看其余：{read} 或 {grep}")
