@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.texts import HINT, bounder, generated, message, reference
-from overspill import Bounder, Budget, LocalStore, MemoryStore, Policy, SubAgent
+from overspill import Bounder, Budget, LocalStore, MemoryStore, Policy, SubAgent, configured
 from overspill.api import preset
 from overspill.config import load
 from overspill.core.layouts import LAYOUTS
@@ -300,6 +300,27 @@ def test_b6_the_history_gets_the_bounded_form() -> None:
     message = envelope_text(response(), tool="search", bounder=bounder("unified"))
     assert json.loads(message)["status"] == "partial"
     assert len(message) < 80_000
+
+
+def test_b7_in_python_what_the_environment_and_files_say_wins_over_the_preset(tmp_path: Path) -> None:
+    env = {"TOOL_OUTPUT_MAX_LINES": "70", "TOOL_OUTPUT_DIR": str(tmp_path / "out")}
+    numbers = "".join(f"{number}\n" for number in range(3_000))
+    bounds = configured("unified", tool="search", start=tmp_path, environment=env)
+    bounded = bounds.bound(numbers, Call(tool="search"))
+    assert bounded.kept_lines == 70
+    assert re.fullmatch(r"tool_\d{8}_\d{6}_search\.json", Path(bounded.path or "").name)
+    assert Path(bounded.path or "").parent == tmp_path / "out"
+    (tmp_path / "overspill.toml").write_text('keep = "tail"\n[tools.search]\nmax_lines = 30\n')
+    bounded = configured("unified", tool="search", start=tmp_path, environment=env).bound(numbers)
+    assert (bounded.kept_lines, bounded.text[-6:]) == (30, "\n2999\n")
+    assert configured("unified", start=tmp_path, environment={}).bound(numbers).kept_lines == 2_000
+    said = configured("unified", tool="search", start=tmp_path, environment=env, max_lines=40)
+    assert said.policy.budget == Budget(max_lines=40)
+    named = configured("unified", start=tmp_path, environment={**env, "OVERSPILL_PRESET": "buffered"})
+    assert named.policy.layout
+    assert named.policy.layout.name == "buffered"
+    with pytest.raises(PolicyError, match="TOOL_OUTPUT_MAX_LINES"):
+        configured("unified", start=tmp_path, environment={"TOOL_OUTPUT_MAX_LINES": "3"})
 
 
 def test_b7_the_environment(tmp_path: Path) -> None:
