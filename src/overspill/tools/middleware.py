@@ -64,7 +64,8 @@ class Middleware:
         self.skip = set(skip)
         self.should_truncate = should_truncate
         self.listeners: tuple[Listener, ...] = (on_event,) if callable(on_event) else tuple(on_event)
-        self._settle("", {}).policy(access=self._reach())  # a wrong setting is refused now
+        for tool in ("", *(name for file in self._configuration.files for name in file.tools)):
+            self._settle(tool, {}).policy(access=self._reach())  # a wrong setting is refused now
 
     def configure(self, tool: str = "", **settings: Any) -> None:
         """Changes settings for everything, or for one tool; None takes one back."""

@@ -175,9 +175,9 @@ def drawn(chosen: list[Definition], total: int) -> str:
 
 def read_definitions(source: bytes, file: str, language: Language) -> tuple[list[Definition], Counter[str]]:
     """What a file defines, and how often it names what."""
+    parser, query = _reader(language)  # first: it says which extra is missing
     from tree_sitter import QueryCursor
 
-    parser, query = _reader(language)
     captures = QueryCursor(query).captures(parser.parse(source).root_node)
     names = Counter(map(_text, captures.get("name", ())))
     definitions: list[Definition] = []
