@@ -41,7 +41,10 @@ class Custom:
     on_top: ClassVar[int] = 0
 
     def fits(self, text: str, limit: Budget) -> bool:
-        return not self.truncator.needs_truncation(text)
+        try:
+            return not self.truncator.needs_truncation(text)
+        except Exception:  # it raises again where a fault becomes an event
+            return False
 
     def selector(self, budget: Budget, strategy: Strategy) -> CustomSelector | None:
         return CustomSelector(self.truncator)
