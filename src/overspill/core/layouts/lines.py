@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from overspill.core.ports import Strategy
 
 LONG_LINE_BYTES = 1_000
-"""Shown of each end of a line that does not fit."""
 _MOST_LINES = 1 << 60
 
 
@@ -34,6 +33,10 @@ class WholeLines:
     after_last: bool = False
     """Does what follows a final line end count as a line of its own, an empty one?"""
 
+    ends_bytes: int = LONG_LINE_BYTES
+    """Shown of each end of the output where a line does not fit."""
+    least_share: float = 0.0
+    """Of the bytes: lines that take no more, since the next is too long, are given up for the two ends."""
     on_top: ClassVar[int] = WORDS_BYTES
 
     def fits(self, text: str, limit: Budget) -> bool:
@@ -93,7 +96,8 @@ class WholeLinesSelector:
             marker = facts.say(f"...{n} bytes truncated...", f"...已截断 {n} 字节...")
         else:
             marker = facts.say(f"...{n} lines truncated...", f"...已截断 {n} 行...")
-        if not preview.bytes and held.totals.bytes and preview.by_bytes:
+        little = int(self._most_bytes * self._layout.least_share)
+        if preview.bytes <= little and held.totals.bytes and preview.by_bytes:
             return self._of_a_long_line(facts, marker, language)
         if head:
             # The span brings the line end that parts it from the blank line, when the source has one there.
@@ -136,7 +140,7 @@ class WholeLinesSelector:
 
     def _of_a_long_line(self, facts: Facts, marker: str, language: Language) -> Composition:
         held = self._held
-        size = min(LONG_LINE_BYTES, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
+        size = min(self._layout.ends_bytes, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
         most_lines = max(1, self._most_lines // 2)
         first, last = _first_lines(held.first(size), most_lines), _last_lines(held.last(size), most_lines)
         gap = gap_between(first, last, held.totals)
@@ -178,5 +182,6 @@ def _with_gap(facts: Facts, gap: Gap | None) -> Facts:
 
 
 OPENCODE = WholeLines(name="opencode", after_last=True)
-UNIFIED = WholeLines(name="unified")
+UNIFIED = WholeLines(name="unified", ends_bytes=10_000, least_share=0.05)
+"""What it cuts is JSON with a member to a line: where the data is one long text, all before it says nothing."""
 REGISTRY = WholeLines(name="registry")
