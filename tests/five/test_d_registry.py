@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from five.texts import bounder
-from overspill import Bounder, Budget, Call, Event, LocalStore, MemoryStore, Policy, PolicyError, StoreError
+from overspill import Bounder, Budget, Call, Event, LocalStore, MemoryStore, Policy, PolicyError, StoreError, preset
 from overspill.core.layouts import Custom
 from overspill.core.strategies import tail
 from overspill.tools import (
@@ -334,3 +334,20 @@ def test_d11_a_fault_inside_is_an_error_event_and_the_original_comes(tmp_path: P
     asked = Middleware("registry", store=MemoryStore(), on_event=events.append, should_truncate=broken)
     assert applied(asked, LONG).content is LONG
     assert events[-1].reason == "RuntimeError: no verdict"
+
+
+def test_d2_a_setting_that_is_none_is_refused_where_it_is_said() -> None:
+    through = middleware()
+    for said in (
+        lambda: through.configure("search", maxlines=5),
+        lambda: Middleware("registry", store=MemoryStore(), keeps="tail"),
+        lambda: preset("registry", store=MemoryStore(), maxlines=5),
+        lambda: through.settlement("search", {"max_line": 5}),
+    ):
+        with pytest.raises(PolicyError, match=r"did you mean (max_lines|keep)"):
+            said()
+    events: list[Event] = []
+    through = middleware(on_event=events.append)
+    assert applied(through, LONG, maxlines=5).content is LONG
+    assert events[0].kind == "error"
+    assert "did you mean max_lines?" in events[0].reason

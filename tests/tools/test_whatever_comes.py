@@ -160,8 +160,12 @@ async def by_the_base_class(function: Callable[[], Any], seconds: float) -> Tool
 
 @pytest.mark.parametrize("way", [by_registry, by_the_base_class])
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_each_has_its_outcome(name: str, way: Callable[[Callable[[], Any], float], Any]) -> None:
+def test_each_has_its_outcome(
+    name: str, way: Callable[[Callable[[], Any], float], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = OUTCOMES[name]
+    if name.startswith("pieces"):  # they answer when told to stop, on a busy machine late
+        monkeypatch.setattr("overspill.tools.running.GRACE_SECONDS", 30.0)
     result = asyncio.run(way(expected.function, expected.seconds))
     shown = readable(result.text)
     assert expected.start in shown if expected.start.startswith(" ") else shown.startswith(expected.start)

@@ -51,7 +51,9 @@ class Middleware:
         **settings: Any,
     ) -> None:
         from overspill.config.configuration import Configuration
+        from overspill.config.settings import known
 
+        known(settings)
         self._configuration = configuration or Configuration()
         self._everywhere: dict[str, Any] = ({"preset": preset} if preset else {}) | settings
         self._tools: dict[str, dict[str, Any]] = {}
@@ -69,6 +71,9 @@ class Middleware:
 
     def configure(self, tool: str = "", **settings: Any) -> None:
         """Changes settings for everything, or for one tool; None takes one back."""
+        from overspill.config.settings import known
+
+        known(settings)
         scope = self._tools.setdefault(tool, {}) if tool else self._everywhere
         before = dict(scope)
         scope.update(settings)
