@@ -142,3 +142,20 @@ def test_a_mark_says_where_the_rest_is_when_its_room_is_small() -> None:
     words = next(part.text for part in bounded.parts if part.gap)
     assert len(words) <= 200
     assert f"Whole: {path}]" in words
+
+
+@pytest.mark.parametrize("name", sorted({"toollevel", "buffered", "codex", "gemini-cli", "claude-code", "opencode"}))
+def test_a_line_of_which_some_is_shown_is_said_to_be_shown_in_part(name: str) -> None:
+    assert "1 of 1 lines shown in part" in bounder(name).bound("x" * 90_000).text
+    assert "显示 1 行的一部分" in bounder(name, language="zh").bound("x" * 90_000).text
+
+
+def test_what_has_no_file_is_not_said_to_be_one() -> None:
+    text = "line\n" * 30_000
+    for access in (FilePath(), SubAgent()):
+        words = Bounder(replace(bounder("opencode").policy, access=access), MemoryStore()).bound(text).text
+        assert "that file" not in words
+        assert "For the rest: " in words
+        kept = Bounder(replace(bounder("opencode").policy, access=access), Elsewhere("/tmp/kept")).bound(text).text
+        assert "/tmp/kept" in kept
+        assert "that file" in kept

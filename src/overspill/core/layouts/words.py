@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from overspill.core.access import FilePath, Rest, SubAgent
 from overspill.core.measure import encode
+from overspill.core.notice import WORDS
 
 if TYPE_CHECKING:
     from overspill.core.access import Access
@@ -77,10 +78,10 @@ WORDINGS = (where, where_shortly, where_briefly)
 def _opening(facts: Facts) -> str:
     shown, total = facts.shown_lines, facts.totals.lines
     if facts.kept.handle:
-        return facts.say(
-            f" {facts.kept.handle}: {shown} of {total} lines shown",
-            f" {facts.kept.handle}：共 {total} 行，显示 {shown} 行",
-        )
+        # Where every line is shown but not all of each, "1 of 1 lines shown" would be read as the whole.
+        in_part = WORDS[facts.language].in_part if facts.gap and shown == total else ""
+        counted = facts.say(f": {shown} of {total} lines shown", f"：共 {total} 行，显示 {shown} 行")
+        return f" {facts.kept.handle}{counted}{in_part}"
     reason = " ".join(facts.kept.unsaved.split())[:80]
     return facts.say(
         f": {shown} of {total} lines shown; the rest could NOT be saved ({reason})",
@@ -91,8 +92,8 @@ def _opening(facts: Facts) -> str:
 def _pointer(facts: Facts) -> str:
     if facts.kept.handle is None:
         return facts.say("Run it again with less output", "请缩小输出后重新运行")
-    if isinstance(facts.access, SubAgent | FilePath):
-        return facts.say("Whole: ", "全文：") + (facts.kept.path or facts.kept.handle)
+    if facts.kept.path and isinstance(facts.access, SubAgent | FilePath):
+        return facts.say("Whole: ", "全文：") + facts.kept.path
     return facts.say("Rest: ", "其余：") + facts.access.read(_rest(facts, facts.kept.handle))
 
 
@@ -106,15 +107,15 @@ def _rest(facts: Facts, handle: str) -> Rest:
 def _advice(facts: Facts) -> str:
     if facts.kept.handle is None:
         return facts.say("Run it again with less output if you need the rest", "如需其余内容，请缩小输出后重新运行")
-    place = facts.kept.path or facts.kept.handle
-    if isinstance(facts.access, SubAgent):
+    place = facts.kept.path
+    if place and isinstance(facts.access, SubAgent):
         tool = facts.access.tool
         return facts.say(
             f"The whole output is in {place}. Have a sub-agent (the {tool} tool) search that file and read it by "
             "pages; don't read it all yourself",
             f"完整输出在 {place}。请让子代理（{tool} 工具）搜索该文件并分页阅读；不要自己通读全文",
         )
-    if isinstance(facts.access, FilePath):
+    if place and isinstance(facts.access, FilePath):
         return facts.say(
             f"The whole output is in {place}. Search that file, or read it with offset and limit",
             f"完整输出在 {place}。请搜索该文件，或用 offset 与 limit 分段读取",
