@@ -17,6 +17,8 @@ from overspill.errors import RequestError
 from overspill.tools.gitignore import Rules, lines_of
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj"})
+_HAVE_RULES = frozenset({".git", ".gitignore"})
+_NO_RULES = Rules(())
 _LOOKED_AT_BYTES = 8_192
 _MOST_IGNORE_BYTES = 1 << 20
 _BY_PARTS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -170,6 +172,8 @@ class Walk:
                 raise
             self.unread += 1
             return [], []
+        if not any(path.name in _HAVE_RULES for path, _ in found):
+            self._rules.setdefault(directory, _NO_RULES)
         for path, is_directory in found:
             if is_directory and path.name in VERSION_CONTROL:
                 continue
