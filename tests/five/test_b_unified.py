@@ -341,6 +341,8 @@ def test_b7_in_python_what_the_environment_and_files_say_wins_over_the_preset(tm
     named = configured("unified", start=tmp_path, environment={**env, "OVERSPILL_PRESET": "buffered"})
     assert named.policy.layout
     assert named.policy.layout.name == "buffered"
+    (tmp_path / "overspill.toml").write_text('preset = "codex"\n')
+    assert configured("unified", start=tmp_path, environment={}).policy.budget == Budget(max_bytes=10_000)
     with pytest.raises(PolicyError, match="TOOL_OUTPUT_MAX_LINES"):
         configured("unified", start=tmp_path, environment={"TOOL_OUTPUT_MAX_LINES": "3"})
 

@@ -127,6 +127,9 @@ def test_a_strategy_of_the_users_own_that_returns_too_much_is_not_shown() -> Non
         def needs_truncation(self, text: str) -> bool:
             return False
 
+        def truncate(self, text: str) -> str:
+            return "asked all the same"
+
     for truncator in (Everything(), Nothing()):
         policy = Policy(budget=Budget(max_bytes=2_000), layout=Custom(truncator))
         text = "".join(f"line {number}\n" for number in range(900))
@@ -134,6 +137,16 @@ def test_a_strategy_of_the_users_own_that_returns_too_much_is_not_shown() -> Non
         assert len(bounded.text) <= 2_000
         assert "line 0\n" in bounded.text
         assert "line 899" in bounded.text
+
+
+def test_a_path_too_long_for_the_words_goes_and_the_handle_stays() -> None:
+    text = "line\n" * 30_000
+    for name in sorted(ON_TOP - {"registry"}):
+        bounded = Bounder(bounder(name).policy, Elsewhere("/" + "long/" * 800)).bound(text)
+        usual = Bounder(bounder(name).policy, Elsewhere("/tmp/kept")).bound(text)
+        assert [part.span for part in bounded.parts] == [part.span for part in usual.parts], name
+        assert f"[overspill {bounded.handle}: " in bounded.text
+        assert "long/" not in bounded.text
 
 
 def test_a_mark_says_where_the_rest_is_when_its_room_is_small() -> None:
