@@ -38,6 +38,10 @@ assert "...1001 lines truncated..." in bounded.text
 ```
 
 On the command line it is `--preset opencode`, in a file `preset = "opencode"`. Whatever else is set wins over a preset.
+
+The figures of `toollevel` hold the whole text. Those of the others count the output alone, as their systems do: the
+words come on top, at most 1,000 bytes or characters and 8 lines. A budget under 269 characters, 367 bytes or 4 lines is
+refused.
 """
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from overspill.api import bound as bound
+    from overspill.api import configured as configured
     from overspill.api import preset as preset
     from overspill.bounder import Bounder as Bounder
     from overspill.core.access import FilePath as FilePath
@@ -47,6 +48,7 @@ _HOMES = {
     "SubAgent": "core.access",
     "Tools": "core.access",
     "bound": "api",
+    "configured": "api",
     "open_store": "store",
     "preset": "api",
 }
@@ -69,6 +71,7 @@ __all__ = [
     "SubAgent",
     "Tools",
     "bound",
+    "configured",
     "open_store",
     "preset",
 ]

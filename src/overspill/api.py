@@ -1,9 +1,10 @@
-"""``overspill.bound``: the whole library in one call."""
+"""``overspill.bound``: the whole library in one call; ``preset`` and ``configured``: a bounder in one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from overspill.core.strategies import named
 from overspill.surroundings import working_directory
 
 if TYPE_CHECKING:
+    from overspill.config import Configuration
     from overspill.core.access import Access
     from overspill.core.events import Listener
 
@@ -64,17 +66,69 @@ def preset(
     URL to keep outputs in, named as the preset names them; by default where the preset, else overspill, keeps them.
     """
     from overspill.config import Configuration
+
+    call = Call(tool=tool)
+    return _settled(Configuration(), call, {"preset": name, **settings}, access, store, on_event, clock, os.environ)
+
+
+def configured(
+    preset: str = "",
+    *,
+    tool: str = "",
+    command: str = "",
+    start: str | os.PathLike[str] = ".",
+    environment: Mapping[str, str] | None = None,
+    access: Access | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    on_event: Listener | Sequence[Listener] = (),
+    clock: Callable[[], float] | None = None,
+    **settings: Any,
+) -> Bounder:
+    """A bounder by what the files around ``start`` and the environment say, as the command line takes it.
+
+    ``preset`` holds where they name none, and gives way to whatever they say; ``settings`` win over all of them.
+    ``tool`` and ``command`` take what is said of these.
+    """
+    from overspill.config import Configuration, load
+
+    env = os.environ if environment is None else environment
+    configuration = load(os.fspath(start), env)
+    if preset:
+        from overspill.config.files import FileSettings
+
+        here = FileSettings("code", {"preset": preset}, {}, {}, {}, None)
+        configuration = Configuration((*configuration.files, here), configuration.environment)
+    call = Call(tool=tool, command=command)
+    return _settled(configuration, call, settings, access, store, on_event, clock, env)
+
+
+def _settled(
+    configuration: Configuration,
+    call: Call,
+    flags: Mapping[str, Any],
+    access: Access | None,
+    store: Store | str | os.PathLike[str] | None,
+    on_event: Listener | Sequence[Listener],
+    clock: Callable[[], float] | None,
+    env: Mapping[str, str],
+) -> Bounder:
     from overspill.core.access import FilePath
+    from overspill.core.strategies.summarise import Summarise
 
     store = _as_text(store)
     place = {"store.place": store} if isinstance(store, str) else {}
-    settled = Configuration().settle(tool=tool, flags={"preset": name, **settings, **place})
+    settled = configuration.settle(tool=call.tool, command=call.command, flags={**flags, **place})
+    policy = settled.policy(access=access or FilePath())
+    if isinstance(policy.strategy, Summarise) and configuration.summarization:
+        from overspill import summarise
+
+        policy = replace(policy, strategy=summarise.configured(configuration.summarization))
     if store is None or isinstance(store, str):
         from overspill.store import default_root
 
-        default = str(default_root(Path(working_directory()), os.environ))
+        default = str(default_root(Path(working_directory()), env))
         store = settled.store(default=default, **({"clock": clock} if clock else {}))
-    return Bounder(settled.policy(access=access or FilePath()), store, on_event=on_event)
+    return Bounder(policy, store, on_event=on_event)
 
 
 def _policy(

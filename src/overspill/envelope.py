@@ -168,7 +168,7 @@ def _gathered(envelope: Mapping[str, Any]) -> dict[str, Any]:
     try:
         for item in envelope["data"]:
             items.append(item)  # noqa: PERF402 - what came before it broke off is kept
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         fault = {"message": f"{type(error).__name__}: {said(error)}"}
         return {**envelope, "status": "error", "data": items, "error": fault}
     return {**envelope, "data": items}

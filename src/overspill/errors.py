@@ -6,6 +6,7 @@
     ├── RequestError         what was asked of a kept output makes no sense: its part, its value, what would
     │   ├── PatternError         the search pattern: the engine's sentence and the position
     │   └── QueryError           the query: the engine's sentence
+    ├── EndpointError        a chat endpoint answered what is no answer
     └── StoreError           the store could not do what was asked
         ├── UnknownHandle    no output of that name is kept
         │   └── ExpiredHandle    it was kept once; a tombstone says when and why it went
@@ -74,6 +75,17 @@ class QueryError(RequestError):
     def __init__(self, query: str, reason: str) -> None:
         OverspillError.__init__(self, f"query {query!r}: {reason}")
         self.parameter, self.value, self.accepted = "query", query, reason
+        self.reason = reason
+
+
+class EndpointError(OverspillError):
+    """A chat endpoint answered what is no answer of a model's."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the endpoint's answer is none of the chat-completions protocol: {reason}; "
+            "see that base_url leads to one (it mostly ends in /v1) and what its server's log says"
+        )
         self.reason = reason
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.events import Event, EventKind
 from overspill.core.excerpt import gaps_between
-from overspill.core.measure import readable
+from overspill.core.measure import cut_before, display, encode, readable
 from overspill.core.model import Bounded, Call, Part
 from overspill.core.strategies.summarise import (
     TIMEOUT_SECONDS,
@@ -26,6 +27,7 @@ from overspill.core.strategies.summarise import (
     Summary,
 )
 from overspill.errors import MissingExtra, PolicyError
+from overspill.source import said
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -97,20 +99,32 @@ async def _asked(summarizer: Summarizer, request: Request, timeout_seconds: floa
         nonlocal reason
         for _ in range(ATTEMPTS):
             try:
-                said = await summarizer(request)
-            except Exception as error:
-                reason = str(error) or type(error).__name__
+                answer = await summarizer(request)
+            except (Exception, SystemExit) as error:
+                reason = said(error) or type(error).__name__
                 continue
-            summary = Summary(said) if isinstance(said, str) else said
-            if isinstance(summary, Summary) and isinstance(summary.text, str) and summary.text.strip():
-                return summary._replace(text=summary.text.strip())
+            summary = Summary(answer) if isinstance(answer, str) else answer
+            text = summary.text if isinstance(summary, Summary) and isinstance(summary.text, str) else ""
+            if text := display(encode(text)).strip():  # valid, and nothing in it steers a terminal
+                return Summary(text, *map(_counted, summary[1:]))
             reason = "it said nothing"
         return None
 
+    # Not `wait_for`: that waits for one that does not stop when it is told to.
+    asked = asyncio.ensure_future(attempts())
     try:
-        return await asyncio.wait_for(attempts(), timeout_seconds), reason
-    except TimeoutError:
+        done, _ = await asyncio.wait({asked}, timeout=timeout_seconds)
+    except asyncio.CancelledError:
+        asked.cancel()
+        raise
+    if not done:
+        asked.cancel()
         return None, f"it took longer than {timeout_seconds:g} seconds"
+    return (None, "it was cancelled from inside") if asked.cancelled() else (asked.result(), reason)
+
+
+def _counted(tokens: object) -> int:
+    return tokens if isinstance(tokens, int) else 0
 
 
 def _source(store: Store | None, bounded: Bounded, output: Any, max_chars: int) -> tuple[str, int] | None:
@@ -136,13 +150,10 @@ def _kept(store: Store | None, bounded: Bounded, max_bytes: int) -> bytes | None
     if store is None or bounded.handle is None:
         return None
     try:
-        blob = store.open(bounded.handle)
-    except Exception:
+        with closing(store.open(bounded.handle)) as blob:
+            return blob.read(0, max_bytes)
+    except Exception:  # a user's store may raise anything
         return None
-    try:
-        return blob.read(0, max_bytes)
-    finally:
-        blob.close()
 
 
 def _header(bounded: Bounded, strategy: Summarise, last_line: int, bounder: Bounder) -> str:
@@ -188,20 +199,23 @@ def _room_chars(bounder: Bounder, header: str) -> int:
 def _laid_out(bounder: Bounder, bounded: Bounded, header: str, text: str) -> Bounded | None:
     """As much of the summary as fits, by halving; the account says that nothing of the output is shown."""
     measure, budget = bounder.policy.measure, bounder.policy.budget
-    text = readable(text.encode("utf-8", "surrogatepass"))
+    data = text.encode()
+
+    def start(size: int) -> str:
+        return text if size == len(data) else data[: cut_before(data, size)].decode() + "…"
 
     def fits(size: int) -> bool:
-        return measure.fits(header + text[:size] + ("…" if size < len(text) else ""), budget)
+        return measure.fits(header + start(size), budget)
 
-    low, high = 0, len(text)
+    low, high = 0, len(data)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    if low == 0:
+    if not cut_before(data, low):
         return None
     assert bounded.totals is not None
     gaps = tuple(gaps_between([], bounded.totals))
-    shown = text[:low] + ("…" if low < len(text) else "")
+    shown = start(low)
     return replace(
         bounded,
         text=header + shown,

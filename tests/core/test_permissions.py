@@ -43,11 +43,14 @@ def test_rules_come_as_mappings_and_task_decides_the_access() -> None:
     ("rule", "setting"),
     [
         ({}, "permission"),
+        ("task", "rule"),
+        (None, "rule"),
+        (Rule("task", "*", "perhaps"), "action"),
         ({"permission": 3}, "permission"),
         ({"permission": "task", "pattern": None}, "pattern"),
         ({"permission": "task", "action": "perhaps"}, "action"),
     ],
 )
-def test_a_wrong_rule_is_refused_by_its_part(rule: dict[str, Any], setting: str) -> None:
+def test_a_wrong_rule_is_refused_by_its_part(rule: Any, setting: str) -> None:
     with pytest.raises(PolicyError, match=setting):
         access_for([rule])

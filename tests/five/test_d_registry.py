@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from five.texts import bounder
-from overspill import Bounder, Budget, Event, LocalStore, MemoryStore, Policy, PolicyError
+from overspill import Bounder, Budget, Call, Event, LocalStore, MemoryStore, Policy, PolicyError, StoreError, preset
 from overspill.core.layouts import Custom
 from overspill.core.strategies import tail
 from overspill.tools import (
@@ -102,6 +102,18 @@ def test_d3_one_that_raises_breaks_nothing() -> None:
     assert "[1, 2]" in bounded.text
 
 
+@pytest.mark.parametrize("output", ["small", LONG])
+def test_d3_one_that_can_not_even_say_whether_breaks_nothing_either(output: str) -> None:
+    class Undecided(FirstElements):
+        def needs_truncation(self, text: str) -> bool:
+            raise RuntimeError("no")
+
+    events: list[Event] = []
+    bounded = Bounder(Policy(layout=Custom(Undecided(1))), MemoryStore(), on_event=events.append).bound(output)
+    assert output[-5:] in bounded.text
+    assert [event.kind for event in events] == ["error", "truncated"]
+
+
 def test_d4_a_storage_of_the_users_own_and_ours_in_four_verbs(tmp_path: Path) -> None:
     class Folder:
         directory = str(tmp_path)
@@ -145,6 +157,32 @@ def test_d4_a_storage_that_fails_is_a_sentence() -> None:
 
     store = StorageStore(Gone())  # type: ignore[arg-type]
     assert "the share is gone" in Bounder(Policy(), store).bound(LONG).text
+
+
+def test_d4_a_storage_that_answers_nonsense_is_a_sentence() -> None:
+    class Odd:
+        directory = "odd"
+
+        def save(self, content: bytes, *, tool: str, call_id: str) -> Any:
+            if tool == "ends":
+                raise SystemExit(3)
+            return None if tool == "nowhere" else "a/path"
+
+        def read(self, path: str) -> Any:
+            return "text"
+
+        def cleanup(self, retention_days: float) -> None: ...
+
+    store = StorageStore(Odd())
+    assert "save() returned NoneType, not a path" in Bounder(Policy(), store).bound(LONG, Call(tool="nowhere")).text
+    kept = Bounder(Policy(), store).bound(LONG)
+    with pytest.raises(StoreError, match="not bytes"):
+        store.open(str(kept.handle))
+    through = Middleware(store=StorageStore(Odd()))
+    ended = applied(through, LONG, "ends")
+    assert ended.metadata["truncated"] is True
+    assert len(str(ended.content)) <= 9_000
+    assert applied(Middleware("registry", store=StorageStore(Odd())), LONG, "ends").content is LONG
 
 
 def test_d5_the_skip_list_should_truncate_and_the_metadata() -> None:
@@ -296,3 +334,20 @@ def test_d11_a_fault_inside_is_an_error_event_and_the_original_comes(tmp_path: P
     asked = Middleware("registry", store=MemoryStore(), on_event=events.append, should_truncate=broken)
     assert applied(asked, LONG).content is LONG
     assert events[-1].reason == "RuntimeError: no verdict"
+
+
+def test_d2_a_setting_that_is_none_is_refused_where_it_is_said() -> None:
+    through = middleware()
+    for said in (
+        lambda: through.configure("search", maxlines=5),
+        lambda: Middleware("registry", store=MemoryStore(), keeps="tail"),
+        lambda: preset("registry", store=MemoryStore(), maxlines=5),
+        lambda: through.settlement("search", {"max_line": 5}),
+    ):
+        with pytest.raises(PolicyError, match=r"did you mean (max_lines|keep)"):
+            said()
+    events: list[Event] = []
+    through = middleware(on_event=events.append)
+    assert applied(through, LONG, maxlines=5).content is LONG
+    assert events[0].kind == "error"
+    assert "did you mean max_lines?" in events[0].reason

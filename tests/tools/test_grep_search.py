@@ -199,3 +199,10 @@ def test_own_limits_hold(tmp_path: Path) -> None:
     content = tool(tmp_path, MAX_OUTPUT_CHARS=3_000, MAX_OUTPUT_LINES=20).execute("line")
     assert content.count("\n") < 20
     assert "showing the first 19 of 900" in content
+
+
+def test_a_pattern_that_is_none_is_refused_with_what_this_tool_understands(tmp_path: Path) -> None:
+    result = asyncio.run(tool(tmp_path).run({"pattern": "f(x"}))
+    assert result.is_error
+    assert "missing )" in result.content
+    assert result.content.endswith("put a backslash before each that has a meaning")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from overspill import MemoryStore
+from overspill.errors import EndpointError
 from overspill.tools import Agent, Middleware, ToolRegistry
 from tools.chat_server import Say, Server, chat_server
 
@@ -170,6 +171,62 @@ def test_what_the_endpoint_refuses_is_raised_as_the_client_says_it() -> None:
 
     with chat_server([Say(status=500)]) as server, pytest.raises(openai.InternalServerError):
         asyncio.run(main(server))
+
+
+_HALF = b'data: {"choices": [{"index": 0, "delta": {"content": "half an ans"}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("delivery", "raw", "reason"),
+    [
+        *(("whole", raw, "no JSON") for raw in (b"<html>no</html>", b"", b'{"choices": [')),
+        *(("whole", raw, "no message") for raw in (b"{}", b"null", b"[1]", b'"x"', b'{"choices": [], "usage": null}')),
+        ("whole", b'{"choices": [{"index": 0, "message": null}]}', "no message"),
+        ("streamed", b"data: nope\n\n", "no JSON"),
+        *(("streamed", raw, "broke off") for raw in (b"", b"data: null\n\n", _HALF, b"data: [DONE]\n\n")),
+        ("streamed", b'data: {"choices": [{"index": 0, "delta": null}]}\n\ndata: {"choices": null}\n\n', "broke off"),
+    ],
+)
+def test_an_answer_that_is_none_is_one_sentence(
+    delivery: Literal["whole", "streamed"], raw: bytes, reason: str
+) -> None:
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [], delivery=delivery).run("Go.")
+
+    with chat_server([Say(raw=raw)]) as server, pytest.raises(EndpointError, match=reason) as raised:
+        asyncio.run(main(server))
+    assert "base_url" in str(raised.value)
+
+
+@pytest.mark.parametrize(("delivery", "raw"), [("whole", b'{"choices"'), ("streamed", _HALF)])
+def test_a_connection_that_ends_too_early_is_raised_as_the_client_says_it(
+    delivery: Literal["whole", "streamed"], raw: bytes
+) -> None:
+    import openai
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [], delivery=delivery).run("Go.")
+
+    with chat_server([Say(raw=raw, promised_bytes=9_000)]) as server, pytest.raises(openai.APIConnectionError):
+        asyncio.run(main(server))
+
+
+def test_calls_without_names_or_places_are_answered() -> None:
+    calls = b'[{"id": null, "type": "function", "function": null}, {"id": "x", "type": "custom", "custom": {}}, {}]'
+    raw = b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": null, "tool_calls": %s}}]}' % calls
+    pieces = (
+        b'data: {"choices": [{"index": 0, "delta": {"tool_calls": %s}, "finish_reason": "tool_calls"}]}\n\n' % calls
+    )
+    for delivery, sent in zip(DELIVERIES, (raw, pieces), strict=True):
+
+        async def main(server: Server, delivery: Literal["whole", "streamed"] = delivery) -> Any:
+            return await agent_at(server, [lambda: "x"], delivery=delivery).run("Go.")
+
+        with chat_server([Say(raw=sent), Say("ok")]) as server:
+            assert asyncio.run(main(server)).text == "ok"
+        results = server.requests[1]["messages"][2:]
+        assert [message["tool_call_id"] for message in results] == ["call_0", "x", "call_2"]
+        assert all("there is no tool ''" in message["content"] for message in results)
 
 
 def test_a_history_goes_on_where_it_ended() -> None:

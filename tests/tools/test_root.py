@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -58,7 +59,8 @@ def test_a_directory_that_became_a_link_after_the_check_leads_nowhere(root: Root
     (root.path / "sub").symlink_to(root.path.parent / "other")
     with pytest.raises(RequestError, match="can be read"):
         root.open(path)
-    assert root.entries(root.path / "sub") == []
+    with pytest.raises(RequestError, match="can be read"):
+        root.entries(root.path / "sub")
 
 
 @posix
@@ -189,3 +191,44 @@ def test_a_name_stays_on_one_line() -> None:
     assert printable("a\nb\x1b[1m") == "a\\nb\\x1b[1m"
     assert printable("naïve 漢字.py") == "naïve 漢字.py"
     assert printable("\udcff") == "?"
+
+
+_ASKED = """
+import asyncio, os, sys
+from overspill import MemoryStore
+from overspill.tools import ToolCall, ToolRegistry, repository_tools
+
+async def main():
+    registry = ToolRegistry(repository_tools(sys.argv[1], store=MemoryStore()))
+    calls = [ToolCall("grep_search", {"pattern": "needle"}), ToolCall("grep_search", {"pattern": "nothing"}),
+             ToolCall("grep_search", {"pattern": "needle", "path": "locked.py"}), ToolCall("get_repo_structure"),
+             ToolCall("get_repo_structure", {"path": "shut"}), ToolCall("repo_map")]
+    await registry.run(calls)  # whatever is imported on the way is there before the rights go
+    if os.getuid() == 0:
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    for result in await registry.run(calls):
+        print(result.is_error, result.content.replace("\\n", "|"))
+
+asyncio.run(main())
+"""
+
+
+@posix
+def test_what_could_not_be_read_is_said_and_not_taken_for_nothing() -> None:
+    with tempfile.TemporaryDirectory() as name:  # not pytest's own, which nobody else may enter
+        top = Path(name)
+        top.chmod(0o755)
+        (top / "shut").mkdir()
+        for file in ("open.py", "locked.py", "shut/inner.py"):
+            (top / file).write_text("def needle(): pass\n")
+        (top / "locked.py").chmod(0)
+        (top / "shut").chmod(0)
+        done = subprocess.run([sys.executable, "-c", _ASKED, name], capture_output=True, text=True, check=True)
+        (top / "shut").chmod(0o700)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "False [1 match in 1 file; 2 could not be read]|open.py:1: def needle(): pass"
+    assert lines[1] == "False no match for 'nothing'; 2 could not be read"
+    assert lines[2].startswith("True path 'locked.py' is not understood: a file that can be read (Permission denied)")
+    assert lines[3].endswith("|[2 files in 1 directory; 1 could not be read]")
+    assert lines[4].startswith("True path 'shut' is not understood: a directory that can be read (Permission denied)")
+    assert lines[5].endswith("this is all; 2 could not be read]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,73 @@ def test_a2_settings_from_a_file_and_wrong_ones(tmp_path: Path) -> None:
     assert isinstance(strategy.summarizer, OpenAISummarizer)
     with pytest.raises(PolicyError):
         Summarise(timeout_seconds=0)
+
+
+async def _deaf(request: Request) -> str:
+    for _ in range(3):
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.3)
+    return "late"
+
+
+async def _cancelled(request: Request) -> str:
+    raise asyncio.CancelledError
+
+
+async def _ends_the_program(request: Request) -> str:
+    raise SystemExit(3)
+
+
+async def _wordless(request: Request) -> str:
+    class Wordless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    raise Wordless
+
+
+@pytest.mark.parametrize("summarizer", [_deaf, _cancelled, _ends_the_program, _wordless])
+def test_a2_one_that_misbehaves_costs_no_more_than_its_summary(summarizer: Any) -> None:
+    events: list[Event] = []
+
+    async def main() -> Bounded:
+        strategy = Summarise(summarizer=summarizer, timeout_seconds=0.2)
+        policy = Policy(budget=Budget(max_chars=4_000), strategy=strategy)
+        return await Bounder(policy, MemoryStore(), on_event=events.append).abound(SOURCE)
+
+    bounded = asyncio.run(main())
+    assert "def function_2999():" in bounded.text
+    assert [event.kind for event in events] == ["truncated", "error"]
+    assert events[1].reason.startswith("no summary: ")
+
+
+def test_a2_a_summary_is_valid_text_that_steers_no_terminal() -> None:
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+
+    async def red(request: Request) -> Any:
+        return Summary("\x1b[31mred\x1b[0m \ud800\0" + family * 2_000, tokens_in=None)  # type: ignore[arg-type]
+
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=red))
+    bounded = asyncio.run(Bounder(policy, MemoryStore()).abound(SOURCE))
+    summary = bounded.excerpt
+    assert summary.startswith(f"red \ufffd{family}")
+    assert summary.removesuffix("…").endswith(family)
+    assert len(bounded.text) <= 4_000
+
+
+def test_a2_a_store_that_can_not_be_read_leaves_the_output_that_came() -> None:
+    class Shut(MemoryStore):
+        def open(self, handle: str) -> Any:
+            class Blob:
+                def read(self, start: int, length: int) -> bytes:
+                    raise OSError("gone")
+
+                close = read
+
+            return Blob()
+
+    async def short(request: Request) -> str:
+        return "functions"
+
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=short))
+    assert asyncio.run(Bounder(policy, Shut()).abound(SOURCE)).text.endswith("functions")

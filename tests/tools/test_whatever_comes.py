@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from overspill import Bounder, Budget, MemoryStore, Policy
-from overspill.tools import Middleware, Tool, ToolCall, ToolRegistry, ToolResult, define
+from overspill import Bounder, Budget, MemoryStore, Policy, PolicyError
+from overspill.config import load
+from overspill.tools import Middleware, Tool, ToolCall, ToolRegistry, ToolResult, define, repository_tools
 
 SHORT = 0.3
 
@@ -158,8 +160,12 @@ async def by_the_base_class(function: Callable[[], Any], seconds: float) -> Tool
 
 @pytest.mark.parametrize("way", [by_registry, by_the_base_class])
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_each_has_its_outcome(name: str, way: Callable[[Callable[[], Any], float], Any]) -> None:
+def test_each_has_its_outcome(
+    name: str, way: Callable[[Callable[[], Any], float], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = OUTCOMES[name]
+    if name.startswith("pieces"):  # they answer when told to stop, on a busy machine late
+        monkeypatch.setattr("overspill.tools.running.GRACE_SECONDS", 30.0)
     result = asyncio.run(way(expected.function, expected.seconds))
     shown = readable(result.text)
     assert expected.start in shown if expected.start.startswith(" ") else shown.startswith(expected.start)
@@ -266,3 +272,33 @@ def test_a_thousand_pieces_come_in_their_order() -> None:
     result = asyncio.run(Middleware(policy=policy, store=store).apply(numbers(), "numbers"))
     kept = store.open(result.metadata["handle"])
     assert kept.read(0, kept.size) == "".join(f"{number}\n" for number in range(100_000)).encode()
+
+
+def test_limits_too_small_are_refused_when_the_tool_is_made(tmp_path: Path) -> None:
+    class Tiny(Tool):
+        MAX_OUTPUT_CHARS = 50
+
+    class Wordy(Tool):
+        MAX_OUTPUT_LINES = "many"  # type: ignore[assignment]
+
+    with pytest.raises(PolicyError, match=r"Tiny\.MAX_OUTPUT_CHARS = 50 is not accepted: 269 or more"):
+        Tiny()
+    with pytest.raises(PolicyError, match=r"Wordy\.MAX_OUTPUT_LINES = 'many' is not accepted: a whole number"):
+        Wordy()
+    (tmp_path / "overspill.toml").write_text("[tools.grep_search]\nmax_chars = 20\n")
+    configuration = load(str(tmp_path), {})
+    with pytest.raises(PolicyError, match=r"grep_search\.MAX_OUTPUT_CHARS = 20"):
+        repository_tools(tmp_path, store=MemoryStore(), configuration=configuration)
+    with pytest.raises(PolicyError, match=r"overspill\.toml \[tools\.grep_search\]\) = 20"):
+        Middleware(configuration=configuration)
+
+
+def test_a_grammar_that_is_missing_says_which_extra_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from overspill.tools import repo_map
+
+    (tmp_path / "a.py").write_text("def f(): pass\n")
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    repo_map._reader.cache_clear()
+    result = asyncio.run(repo_map.RepoMap(tmp_path, store=MemoryStore()).run({}))
+    assert result.is_error
+    assert result.content == "repo_map needs an extra: pip install 'overspill[code]'"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from overspill.config import sources
 from overspill.config.layers import BUILT_IN, Layer, Scope, Settled, Source, settle
 from overspill.config.presets import placed, preset
-from overspill.config.settings import ACCEPTED, BUDGET, LIMIT, SETTINGS, Setting
+from overspill.config.settings import ACCEPTED, BUDGET, LIMIT, SETTINGS, Setting, known
 from overspill.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Configuration:
 
     def settle(self, *, tool: str = "", command: str = "", flags: Mapping[str, Any] | None = None) -> Settlement:
         """What holds for one call: ``flags`` are what this very call says, by setting or option name."""
+        known(flags or ())
         layers = [BUILT_IN, *self.environment, *self._of_files(tool, command)]
         layers += [
             Layer(Scope.CALL, Source.FLAG, _flag(name), {name: value})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -100,6 +101,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("store.durable", "text", "What a kept output survives: process or power.", per_tool="no"),
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def known(names: Iterable[str]) -> None:
+    """Refuses what is said in code and is no setting; files say it with their own places."""
+    for name in names:
+        if name not in BY_NAME:
+            import difflib
+
+            from overspill.errors import PolicyError
+
+            near = difflib.get_close_matches(name, BY_NAME, 1)
+            raise PolicyError("setting", name, f"did you mean {near[0]}?" if near else "one of " + ", ".join(BY_NAME))
+
+
 BUDGET = tuple(f"max_{unit}" for unit in _SIZES)
 LIMIT = tuple(f"limit.{name}" for name in BUDGET)
 ACCEPTED = {

@@ -56,12 +56,15 @@ class Excerpt:
         )
 
     def add(self, *spans: Span, leave: float = 0.0) -> bool:
-        before, used = list(self._kept), self._used
+        used, added = self._used, []
         for span in spans:
             for part in self._missing(span):
                 self._keep(part)
+                added.append(part)
                 if not self._within(self._used, leave):
-                    self._kept, self._used = before, used
+                    for part in added:
+                        del self._kept[bisect_left(self._kept, part.start, key=itemgetter(0))]
+                    self._used = used
                     return False
         return True
 

@@ -25,7 +25,9 @@ class Rule(NamedTuple):
     def of(cls, value: Rule | Mapping[str, Any]) -> Rule:
         """From ``{permission, pattern, action}`` as a configuration file has it."""
         if isinstance(value, Rule):
-            return value
+            value = value._asdict()
+        if not isinstance(value, Mapping):
+            raise PolicyError("rule", value, "{permission, pattern, action}")
         permission = value.get("permission")
         if not isinstance(permission, str):
             raise PolicyError("permission", permission, "the name of a permission, * and ? allowed")

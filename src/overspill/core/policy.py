@@ -14,7 +14,7 @@ from overspill.core.access import Access, FilePath
 from overspill.core.measure import Carrier, Measure, Size
 from overspill.core.model import UNITS, Budget, Call
 from overspill.core.notice import WORDS, Language, floor_text
-from overspill.core.ports import Layout, Selector, Strategy, TokenCounter
+from overspill.core.ports import LINES_ON_TOP, Layout, Selector, Strategy, TokenCounter
 from overspill.core.redact import Redactor, Secret
 from overspill.core.strategies import Auto
 from overspill.core.tokens import estimate_tokens
@@ -58,11 +58,10 @@ class Policy:
         if self.redact:
             Redactor(self.redact)  # a pattern that is none is refused here
         if self.layout is not None and not isinstance(self.layout, Layout):
-            raise PolicyError("layout", self.layout, "an object with `name`, `fits` and `selector`")
+            raise PolicyError("layout", self.layout, "an object with `name`, `on_top`, `fits` and `selector`")
         if self.when_failed not in ("bounded", "original"):
             raise PolicyError("when_failed", self.when_failed, "bounded or original")
-        # A layout brings its own words, and puts them where its figures leave room.
-        floor = (1, 1, 1, 1) if self.layout else _floor(self.counter, self.carrier, self.language)
+        floor = _floor(self.counter, self.carrier, self.language)
         for unit, least in zip(UNITS, floor, strict=True):
             value = getattr(self.budget, f"max_{unit}")
             if value is not None and value < least:
@@ -80,16 +79,24 @@ class Policy:
         """The limit in force."""
         return self.limit or self.budget
 
+    @cached_property
+    def laid_out(self) -> Budget:
+        """What a layout's text never exceeds: the budget, and its words where the system has them on top."""
+        on_top = self.layout.on_top if self.layout else 0
+        more = Size(0, on_top, on_top, LINES_ON_TOP if on_top else 0)
+        named = {unit: getattr(self.budget, f"max_{unit}") for unit in UNITS}
+        bounds = {f"max_{unit}": bound + room for (unit, bound), room in zip(named.items(), more, strict=True) if bound}
+        # What only follows from the lines is no system's figure, so nothing goes on top of it.
+        return Budget(**{"max_bytes": self.budget.bounds[1], **bounds})
+
     def lets_through(self, text: str) -> bool:
         """Is the text within the limit?"""
-        known = self.layout.fits(text, self.above) if self.layout else None
-        return self.measure.fits(text, self.above) if known is None else known
+        return self.measure.fits(text, self.above) and (self.layout is None or self.layout.fits(text, self.above))
 
     def surely_lets_through(self, text: str) -> bool:
         """The same by cheap bounds; False means: look closer."""
-        if self.layout:
-            return text.isascii() and self.lets_through(text)
-        return self.measure.surely_fits(text, self.above)
+        surely = self.measure.surely_fits(text, self.above)
+        return surely and (self.layout is None or self.layout.fits(text, self.above))
 
     def selector(self, call: Call) -> Selector:
         """A fresh selector: the layout's, where it knows the strategy, else the strategy's own."""

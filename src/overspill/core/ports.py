@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from overspill.core.access import Access
     from overspill.core.notice import Kept, Language
 
+LINES_ON_TOP = 8
+"""How many lines the words of a layout may add to a budget that counts the output alone."""
+
 TokenCounter = Callable[[str], int]
 """Tokens of a text: the estimate by default, exact through tiktoken, bpe-openai or any callable."""
 
@@ -79,6 +82,9 @@ class Composed(Protocol):
 
     def compose(self, kept: Kept, *, access: Access, language: Language) -> Composition: ...
 
+    def less(self, share: float) -> Composed | None:
+        """The same with this share of the source, for a text that came out too long; None when there is none."""
+
 
 class Selector(Protocol):
     """One pass over one output in bounded memory."""
@@ -109,8 +115,15 @@ class Layout(Protocol):
     @property
     def name(self) -> str: ...
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        """Does a text pass uncut? None: as the usual measure says."""
+    @property
+    def on_top(self) -> int:
+        """How many bytes and characters the words may add to a budget that counts the output alone; 0: it counts all.
+
+        So many lines as well, as far as ``LINES_ON_TOP``.
+        """
+
+    def fits(self, text: str, limit: Budget) -> bool:
+        """Does a text that is within the limit pass uncut as well by the system's own count?"""
 
     def selector(self, budget: Budget, strategy: Strategy) -> Selector | None:
         """A fresh selector whose selection is ``Composed``; None when the strategy or the units are not its own."""

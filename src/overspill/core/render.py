@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence
 from overspill.core import notice
 from overspill.core.capture import Cut
 from overspill.core.excerpt import Costs, Excerpt, gaps_between
-from overspill.core.measure import Size, cut_after, cut_before, display, encode, readable, within
+from overspill.core.measure import Measure, Size, cut_after, cut_before, display, encode, readable, within
 from overspill.core.model import UNITS, Bounded, Budget, Gap, Part, Span
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Composed, Selection
 
 _ROUNDS = 4
+_SHORTENINGS = 12
+"""Tries with less of the source before a layout's text is given up for the usual one."""
 _SLACK = 0.03
 """Filling again for less room than this share of the budget isn't worth the time."""
 _HEADER_SHARE = 0.4
@@ -30,17 +32,36 @@ _TOLD_SHARE = 0.03
 
 def render(cut: Cut, kept: Kept, policy: Policy) -> Bounded:
     """The bounded text of an output that was cut, and its account."""
-    if isinstance(cut.selection, Composed):
-        return _composed(cut.selection, cut, kept, policy)
     draft = _Draft(cut, kept, policy)
-    best = draft.fill(cut.selection)
-    if best is None:
-        best = draft.fill(cut.edges) or draft.least()
-    return best
+    if isinstance(cut.selection, Composed):
+        best = _laid_out(cut.selection, cut, kept, policy)
+    else:
+        best = draft.fill(cut.selection)
+    return best or draft.fill(cut.edges) or draft.least()
+
+
+def _laid_out(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Bounded | None:
+    """The text as a layout has it, with less of the source where it is too long; None when it can't be made to fit."""
+    shorter: Composed | None = selection
+    for _ in range(_SHORTENINGS):
+        if shorter is None:
+            break
+        bounded = _composed(shorter, cut, kept, policy)
+        shown = "".join(part.text for part in bounded.parts if part.span).removesuffix("\n")
+        share = min(_share(shown, policy.budget, policy.measure), _share(bounded.text, policy.laid_out, policy.measure))
+        if share >= 1:
+            return bounded
+        shorter = shorter.less(share)
+    return None
+
+
+def _share(text: str, budget: Budget, measure: Measure) -> float:
+    """How much of a text the budget has room for, by its scarcest unit."""
+    sizes = zip(measure.size(text, budget), budget.bounds, strict=True)
+    return min((bound / used for used, bound in sizes if bound and used), default=1.0)
 
 
 def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Bounded:
-    """The text as a layout has it."""
     header, parts = selection.compose(kept, access=policy.access, language=policy.language)
     header = _valid(header)
     parts = tuple(part._replace(text=_valid(part.text)) if part.gap else part for part in parts)

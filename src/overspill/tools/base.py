@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from overspill.core.model import Bounded, Call
+from overspill.errors import PolicyError
 from overspill.summarise import summarised
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.result import ToolResult, metadata_of
@@ -40,6 +41,18 @@ class Tool:
         self._bounder: Bounder | None = None
         self._listeners: list[Listener] = []
         self._arguments: Arguments | None = None
+        self.check_limits()
+
+    def check_limits(self) -> None:
+        """Refuses limits that are none, or leave no room for a notice; for whoever changes them later."""
+        from overspill.core.model import Budget
+        from overspill.core.policy import Policy
+
+        try:
+            Policy(budget=Budget(max_chars=self.MAX_OUTPUT_CHARS, max_lines=self.MAX_OUTPUT_LINES))
+        except PolicyError as error:
+            name = error.setting.replace("max_", "MAX_OUTPUT_").upper()
+            raise PolicyError(f"{self.title}.{name}", error.value, error.accepted) from None
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from overspill.core.ports import Store
 from overspill.errors import RequestError
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, Walk, printable
+from overspill.tools.root import Root, Walk, but_for, printable
 
 MAX_DEPTH = 3
 MAX_FILES = 500
@@ -41,13 +41,14 @@ class RepoStructure(Tool):
         if not 1 <= files <= 10_000:
             raise RequestError("max_files", files, "a number of files, 1 to 10,000")
         place = self._root.directory(path)
-        tree = _Tree(Walk(self._root, place), depth, files)
+        walk = Walk(self._root, place)
+        tree = _Tree(walk, depth, files)
         lines = tree.drawn(place)
         total = f"[{_counted(tree.total, 'file')} in {_counted(tree.directories, 'directory', 'directories')}"
         if tree.shown < tree.total:
             total += f"; {tree.shown} shown, to depth {depth}; for more: a path further down"
         head = f"{printable(self._root.shown(place) if place != self._root.path else place.name)}/"
-        return self._fitted(head, lines, total + "]")
+        return self._fitted(head, lines, f"{total}{but_for(walk.unread)}]")
 
     def _fitted(self, head: str, lines: list[str], total: str) -> str:
         """The tool's own limits hold as well: lines are given up from the end, and counted."""

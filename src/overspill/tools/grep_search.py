@@ -14,12 +14,12 @@ from typing import BinaryIO, ClassVar, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before, display
 from overspill.core.ports import Store
-from overspill.errors import RequestError
+from overspill.errors import PatternError, RequestError
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.tools import ripgrep
 from overspill.tools.base import Tool
 from overspill.tools.globs import Globs
-from overspill.tools.root import Root, Walk, looks_binary, printable
+from overspill.tools.root import Root, Walk, but_for, looks_binary, printable
 
 MAX_RESULTS = 100
 CONTEXT_LINES = 2
@@ -59,16 +59,27 @@ class GrepSearch(Tool):
         around = self._context_lines if context is None else context
         if not 0 <= around <= MOST_CONTEXT_LINES:
             raise RequestError("context", context, f"a number of lines, 0 to {MOST_CONTEXT_LINES}")
-        wanted = compiled(pattern, crlf=True)
+        wanted = _compiled(pattern)
         place = self._root.inside(path)
         if not place.exists():
             raise RequestError("path", path[:200], "a file or directory that is there")
-        counts = [
-            (file, count) for file in self._files(pattern, place, include) if (count := self._count(file, wanted))
-        ]
+        walk = Walk(self._root, place)
+        counts: list[tuple[str, int]] = []
+        unread = 0
+        for file in self._files(pattern, place, include, walk):
+            try:
+                count = self._count(file, wanted)
+            except RequestError:
+                if place.is_file():
+                    raise
+                unread += 1
+                continue
+            if count:
+                counts.append((file, count))
+        unread += walk.unread
         total = sum(count for _, count in counts)
         if not total:
-            return f"no match for {pattern!r}"
+            return f"no match for {pattern!r}{but_for(unread)}"
         page = _Page(max(_LEAST_CHARS, self.MAX_OUTPUT_CHARS) - _NOTICE_CHARS, self.MAX_OUTPUT_LINES - 1)
         for file, _ in counts:
             if not self._show(page, file, wanted, around):
@@ -78,14 +89,13 @@ class GrepSearch(Tool):
         head = f"{total} match{plural} {where}"
         if page.matches < total:
             head = f"showing the first {page.matches} of {head}; narrow the pattern, the path or include"
-        return "\n".join([f"[{head}]", *page.lines])
+        return "\n".join([f"[{head}{but_for(unread)}]", *page.lines])
 
-    def _files(self, pattern: str, place: Path, include: str) -> list[str]:
+    def _files(self, pattern: str, place: Path, include: str, walk: Walk) -> list[str]:
         """The files that may have a match, by their names from the root."""
         if place.is_file():
             return [self._root.shown(place)]
         wanted = Globs(include)
-        walk = Walk(self._root, place)
         if self._ripgrep:
             found = ripgrep.files(self._ripgrep, pattern, self._root.path, self._root.shown(place))
             if found is not None:
@@ -95,12 +105,9 @@ class GrepSearch(Tool):
         return sorted(name for file in walk.files() if wanted.match(name := self._root.shown(file)))
 
     def _count(self, name: str, wanted: Pattern) -> int:
-        """How many lines match; none of a file that is no text, or can't be read."""
-        try:
-            with self._root.open(self._root.path / name) as source:
-                return 0 if looks_binary(source) else sum(1 for _ in _lines(source, wanted, only_matches=True))
-        except RequestError:
-            return 0
+        """How many lines match; none of a file that is no text."""
+        with self._root.open(self._root.path / name) as source:
+            return 0 if looks_binary(source) else sum(1 for _ in _lines(source, wanted, only_matches=True))
 
     def _show(self, page: _Page, name: str, wanted: Pattern, context: int) -> bool:
         """The matches of a file with the lines around; False when the page is full."""
@@ -125,6 +132,17 @@ class GrepSearch(Tool):
                 else:
                     before = [*before, line][-context:]
         return True
+
+
+def _compiled(pattern: str) -> Pattern:
+    try:
+        return compiled(pattern, crlf=True)
+    except PatternError as error:
+        if "literal" not in error.accepted:
+            raise
+        # The calls of read-back can be told so; a pattern of this tool has to say it itself.
+        advice = "to search for these very characters, put a backslash before each that has a meaning"
+        raise PatternError(error.pattern, error.reason, error.position, advice) from None
 
 
 class _Line(NamedTuple):

@@ -7,15 +7,19 @@ to be cut here is logged as a warning.  The history holds the bounded form and n
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal
 
 from overspill.core.model import Call
+from overspill.errors import EndpointError
 from overspill.tools.base import Tool
 from overspill.tools.middleware import Middleware
 from overspill.tools.registry import ToolRegistry
-from overspill.tools.result import ToolCall, ToolResult
+from overspill.tools.reply import Reply, pieced, whole
+from overspill.tools.result import ToolResult
 from overspill.tools.running import in_own_thread
 
 if TYPE_CHECKING:
@@ -40,44 +44,6 @@ class Answer:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     ended: Literal["answered", "out of turns"] = "answered"
-
-
-@dataclass(slots=True)
-class _Reply:
-    """One message of the model's, whole or put together from its pieces."""
-
-    text: str = ""
-    calls: dict[int, dict[str, str]] = field(default_factory=dict)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def add_call(self, index: int, id: str | None, name: str | None, arguments: str | None) -> None:
-        call = self.calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        call["id"] = id or call["id"]
-        call["name"] += name or ""
-        call["arguments"] += arguments or ""
-
-    def add_usage(self, usage: Any) -> None:
-        if usage is not None:
-            self.prompt_tokens = usage.prompt_tokens or 0
-            self.completion_tokens = usage.completion_tokens or 0
-
-    @property
-    def tool_calls(self) -> list[ToolCall]:
-        made = []
-        for index in sorted(self.calls):
-            call = self.calls[index]
-            made.append(ToolCall(call["name"], call["arguments"], call["id"] or f"call_{index}"))
-        return made
-
-    def message(self) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
-        if self.calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in self.tool_calls
-            ]
-        return message
 
 
 class Agent:
@@ -113,7 +79,8 @@ class Agent:
     async def run(self, prompt: str | Iterable[dict[str, Any]]) -> Answer:
         """The model's answer; ``prompt`` is what the user says, or a history that ends with it.
 
-        What the endpoint refuses is raised as the ``openai`` client says it.
+        What the endpoint refuses is raised as the ``openai`` client says it, an answer that is none as an
+        ``EndpointError``.
         """
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         if self._system and not any(message.get("role") == "system" for message in messages):
@@ -123,7 +90,7 @@ class Agent:
 
     async def _turns(self, client: AsyncOpenAI, messages: list[dict[str, Any]]) -> Answer:
         prompt_tokens = completion_tokens = 0
-        reply = _Reply()
+        reply = Reply()
         for turn in range(1, self._max_turns + 1):
             reply = await self._reply(client, messages)
             messages.append(reply.message())
@@ -148,40 +115,38 @@ class Agent:
             )
         return {"role": "tool", "tool_call_id": result.call_id, "content": bounded.text or NO_OUTPUT}
 
-    async def _reply(self, client: AsyncOpenAI, messages: list[dict[str, Any]]) -> _Reply:
+    async def _reply(self, client: AsyncOpenAI, messages: list[dict[str, Any]]) -> Reply:
         asked: dict[str, Any] = {"model": self._model, "messages": messages}
         if definitions := self.tools.definitions():
             asked["tools"] = definitions
-        if self._delivery == "streamed":
-            return await self._streamed(client, asked)
-        answered = await client.chat.completions.create(**asked)
-        reply = _Reply()
-        reply.add_usage(answered.usage)
-        if answered.choices:
-            message = answered.choices[0].message
-            reply.text = message.content or ""
-            for index, call in enumerate(message.tool_calls or ()):
-                reply.add_call(index, call.id, call.function.name, call.function.arguments)
-        if reply.text and self._on_text:
-            self._on_text(reply.text)
-        return reply
-
-    async def _streamed(self, client: AsyncOpenAI, asked: dict[str, Any]) -> _Reply:
-        reply = _Reply()
+        if self._delivery == "whole":
+            with _json_expected():
+                answered = await client.chat.completions.create(**asked)
+            return whole(answered, self._on_text)
         asked |= {"stream": True, "stream_options": {"include_usage": True}}
         async with await client.chat.completions.create(**asked) as stream:
-            async for chunk in stream:
-                reply.add_usage(chunk.usage)
-                for choice in chunk.choices[:1]:
-                    if choice.delta.content:
-                        reply.text += choice.delta.content
-                        if self._on_text:
-                            self._on_text(choice.delta.content)
-                    for call in choice.delta.tool_calls or ():
-                        said = call.function
-                        reply.add_call(call.index, call.id, said and said.name, said and said.arguments)
-        return reply
+            return await pieced(_chunks(stream), self._on_text)
 
     def _registry(self, tools: Sequence[Tool | Callable[..., Any]]) -> ToolRegistry:
         middleware = Middleware(policy=self.bounder.policy, store=self.bounder.store)
         return ToolRegistry(tools, middleware=middleware)
+
+
+async def _chunks(stream: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    pieces = aiter(stream)
+    while True:
+        with _json_expected():
+            try:
+                chunk = await anext(pieces)
+            except StopAsyncIteration:
+                return
+        yield chunk
+
+
+@contextmanager
+def _json_expected() -> Iterator[None]:
+    """The client lets through what its parser says of a body that is no JSON."""
+    try:
+        yield
+    except JSONDecodeError as error:
+        raise EndpointError(f"no JSON ({error})") from None

@@ -51,7 +51,9 @@ class Middleware:
         **settings: Any,
     ) -> None:
         from overspill.config.configuration import Configuration
+        from overspill.config.settings import known
 
+        known(settings)
         self._configuration = configuration or Configuration()
         self._everywhere: dict[str, Any] = ({"preset": preset} if preset else {}) | settings
         self._tools: dict[str, dict[str, Any]] = {}
@@ -64,10 +66,14 @@ class Middleware:
         self.skip = set(skip)
         self.should_truncate = should_truncate
         self.listeners: tuple[Listener, ...] = (on_event,) if callable(on_event) else tuple(on_event)
-        self._settle("", {}).policy(access=self._reach())  # a wrong setting is refused now
+        for tool in ("", *(name for file in self._configuration.files for name in file.tools)):
+            self._settle(tool, {}).policy(access=self._reach())  # a wrong setting is refused now
 
     def configure(self, tool: str = "", **settings: Any) -> None:
         """Changes settings for everything, or for one tool; None takes one back."""
+        from overspill.config.settings import known
+
+        known(settings)
         scope = self._tools.setdefault(tool, {}) if tool else self._everywhere
         before = dict(scope)
         scope.update(settings)
@@ -116,14 +122,24 @@ class Middleware:
                 return await self._let_through(given, call)
             bounder = self.bounder(call.tool, chosen or None)
         except Exception as error:  # a callback of the user's, or options that make no sense
-            self.tell(
-                Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=sentence_of(error))
-            )  # fmt: skip
-            logging.getLogger("overspill").warning("%s: %s", call.tool or "output", sentence_of(error))
+            self._say_fault(error, call)
             bounder = self._without_a_store()
             if bounder.policy.when_failed == "original":
                 return given
-        return await self._bounded(bounder, given, call)
+        try:
+            return await self._bounded(bounder, given, call)
+        except Exception as error:  # what a store or a strategy of the user's raised past all that expects it
+            self._say_fault(error, call)
+            if bounder.policy.when_failed == "original":
+                return given
+            from overspill.bounder import Bounder
+
+            return await self._bounded(Bounder(bounder.policy, None, on_event=self.listeners), given, call)
+
+    def _say_fault(self, error: Exception, call: Call) -> None:
+        reason = sentence_of(error)
+        self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
+        logging.getLogger("overspill").warning("%s: %s", call.tool or "output", reason)
 
     async def _bounded(self, bounder: Bounder, given: ToolResult, call: Call) -> ToolResult:
         content = given.content

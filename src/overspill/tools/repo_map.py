@@ -21,7 +21,7 @@ from overspill.core.ports import Store
 from overspill.core.tokens import estimate_tokens
 from overspill.errors import MissingExtra, RequestError
 from overspill.tools.base import Tool
-from overspill.tools.root import Root, Walk, printable
+from overspill.tools.root import Root, Walk, but_for, printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -98,36 +98,39 @@ class RepoMap(Tool):
         place = self._root.directory(path)
         definitions: list[Definition] = []
         references: dict[str, Counter[str]] = {}
-        for file in Walk(self._root, place).files():
-            found = self._of_file(file)
+        walk = Walk(self._root, place)
+        unread = 0
+        for file in walk.files():
+            try:
+                found = self._of_file(file)
+            except RequestError:
+                unread += 1
+                continue
             if found is not None:
                 definitions += found[0]
                 references[printable(self._root.shown(file))] = found[1]
         if not definitions:
             known = sorted({language.package.removeprefix("tree_sitter_") for language in _LANGUAGES.values()})
-            return f"[no definitions found; languages: {', '.join(known)}]"
+            return f"[no definitions found; languages: {', '.join(known)}{but_for(unread + walk.unread)}]"
         ranked = ranking(definitions, references)
-        return self._fitted(ranked, max_tokens)
+        return self._fitted(ranked, max_tokens, unread + walk.unread)
 
     def _of_file(self, file: Path) -> tuple[list[Definition], Counter[str]] | None:
         language = _LANGUAGES.get(file.suffix.lower())
         if language is None:
             return None
-        try:
-            with self._root.open(file) as source:
-                data = source.read(MOST_FILE_BYTES + 1)
-        except RequestError:
-            return None
+        with self._root.open(file) as source:
+            data = source.read(MOST_FILE_BYTES + 1)
         if len(data) > MOST_FILE_BYTES:
             return None
         return read_definitions(data, printable(self._root.shown(file)), language)
 
-    def _fitted(self, ranked: list[Definition], max_tokens: int) -> str:
+    def _fitted(self, ranked: list[Definition], max_tokens: int, unread: int) -> str:
         """The most of the ranking that fits, by halving."""
         low, high, best = 0, len(ranked), ""
         while low <= high:
             middle = (low + high + 1) // 2
-            text = drawn(ranked[:middle], len(ranked))
+            text = drawn(ranked[:middle], len(ranked), unread)
             fits = (
                 estimate_tokens(text) <= max_tokens
                 and len(text) <= self.MAX_OUTPUT_CHARS
@@ -156,7 +159,7 @@ def ranking(definitions: list[Definition], references: dict[str, Counter[str]]) 
     return sorted(definitions, key=lambda definition: (-worth(definition), definition.file, definition.line))
 
 
-def drawn(chosen: list[Definition], total: int) -> str:
+def drawn(chosen: list[Definition], total: int, unread: int = 0) -> str:
     """By file, the file of the most worthy first, in the order of their lines."""
     by_file: dict[str, list[Definition]] = defaultdict(list)
     for definition in chosen:
@@ -169,15 +172,19 @@ def drawn(chosen: list[Definition], total: int) -> str:
             for definition in sorted(definitions, key=lambda definition: definition.line)
         ]
     left = total - len(chosen)
-    note = f"[{len(chosen)} of {total} definitions, the most used first" + ("" if left else "; this is all") + "]"
+    note = (
+        f"[{len(chosen)} of {total} definitions, the most used first"
+        + ("" if left else "; this is all")
+        + f"{but_for(unread)}]"
+    )
     return "\n".join([*lines, note])
 
 
 def read_definitions(source: bytes, file: str, language: Language) -> tuple[list[Definition], Counter[str]]:
     """What a file defines, and how often it names what."""
+    parser, query = _reader(language)  # first: it says which extra is missing
     from tree_sitter import QueryCursor
 
-    parser, query = _reader(language)
     captures = QueryCursor(query).captures(parser.parse(source).root_node)
     names = Counter(map(_text, captures.get("name", ())))
     definitions: list[Definition] = []

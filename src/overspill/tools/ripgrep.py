@@ -46,7 +46,7 @@ def files(rg: str, pattern: str, root: Path, below: str) -> list[str] | None:
         ran = subprocess.run(words, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     except OSError:
         return None
-    if ran.returncode not in (0, 1) and not ran.stdout:
+    if ran.returncode not in (0, 1):  # it could not read everything, and does not say what
         return None
     return [os.fsdecode(name).removeprefix("./") for name in ran.stdout.split(b"\0") if name]
 

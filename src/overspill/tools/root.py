@@ -17,6 +17,8 @@ from overspill.errors import RequestError
 from overspill.tools.gitignore import Rules, lines_of
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj"})
+_HAVE_RULES = frozenset({".git", ".gitignore"})
+_NO_RULES = Rules(())
 _LOOKED_AT_BYTES = 8_192
 _MOST_IGNORE_BYTES = 1 << 20
 _BY_PARTS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -65,7 +67,10 @@ class Root:
             raise RequestError("path", self.shown(path), f"a file that can be read ({reason})") from None
 
     def entries(self, directory: Path) -> list[tuple[Path, bool]]:
-        """What is directly in a directory, by name: directories (True) and files; neither links nor devices."""
+        """What is directly in a directory, by name: directories (True) and files; neither links nor devices.
+
+        A ``RequestError`` when it can't be listed.
+        """
         try:
             if not _BY_PARTS:
                 with os.scandir(directory) as found:
@@ -76,8 +81,9 @@ class Root:
                     return _sorted(directory, found)
             finally:
                 os.close(descriptor)
-        except OSError:
-            return []
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise RequestError("path", self.shown(directory), f"a directory that can be read ({reason})") from None
 
     def shown(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
@@ -115,7 +121,10 @@ class Root:
 
         if not path.parent.is_relative_to(self.path):
             return ""
-        names = [found.name for found, _ in self.entries(path.parent)]
+        try:
+            names = [found.name for found, _ in self.entries(path.parent)]
+        except RequestError:
+            return ""
         close = difflib.get_close_matches(path.name, names, 1)
         return f"; did you mean {self.shown(path.parent / close[0])}?" if close else ""
 
@@ -128,6 +137,8 @@ class Walk:
 
     def __init__(self, root: Root, start: Path) -> None:
         self._root, self._start = root, start
+        self.unread = 0
+        """Directories on the way that could not be listed: who says what there is has to say so."""
         self._rules: dict[Path, Rules] = {}
         self._top = root.path
         if self._is_ignored_itself():
@@ -154,7 +165,16 @@ class Walk:
         """The directories and the files directly in a place."""
         directories: list[Path] = []
         files: list[Path] = []
-        for path, is_directory in self._root.entries(directory):
+        try:
+            found = self._root.entries(directory)
+        except RequestError:
+            if directory == self._start:
+                raise
+            self.unread += 1
+            return [], []
+        if not any(path.name in _HAVE_RULES for path, _ in found):
+            self._rules.setdefault(directory, _NO_RULES)
+        for path, is_directory in found:
             if is_directory and path.name in VERSION_CONTROL:
                 continue
             if not self.ignores(path, is_directory=is_directory):
@@ -204,6 +224,11 @@ def looks_binary(source: BinaryIO) -> bool:
     start = source.read(_LOOKED_AT_BYTES)
     source.seek(0)
     return b"\0" in start
+
+
+def but_for(unread: int) -> str:
+    """What an answer says of what it could not look into: without it, "none" would be read as a finding."""
+    return f"; {unread} could not be read" if unread else ""
 
 
 def printable(name: str) -> str:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from overspill.errors import OverspillError
+from overspill.source import said
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ def _as_fault(error: BaseException) -> Exception:
 
 def sentence_of(error: BaseException) -> str:
     """What a model reads of an exception."""
-    said = str(error)
-    if said and isinstance(error, OverspillError):
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    words = said(error)
+    if words and isinstance(error, OverspillError):
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

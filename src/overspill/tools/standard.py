@@ -45,6 +45,7 @@ def repository_tools(
         own = settings.of_tool(tool.title)
         tool.MAX_OUTPUT_CHARS = own.get("max_chars", tool.MAX_OUTPUT_CHARS)
         tool.MAX_OUTPUT_LINES = own.get("max_lines", tool.MAX_OUTPUT_LINES)
+        tool.check_limits()
     if hasattr(os, "killpg"):
         named = settings.of_tool(Bash.name)
         policy = settings.settle(tool=Bash.name).policy(access=FilePath()) if named else None

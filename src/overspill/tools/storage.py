@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Protocol, TypeVar
 from overspill.core.model import Call, totals_of
 from overspill.core.ports import Store, Stored
 from overspill.errors import AmbiguousHandle, StoreError, StoreUnavailable, UnknownHandle
+from overspill.source import said
 from overspill.store.handles import PREFIX, code_of, shortest, typed
 from overspill.store.memory import BytesBlob
 
@@ -110,7 +112,10 @@ class StorageStore:
 
     def open(self, handle: str) -> BytesBlob:
         path = self.stored(handle).path
-        return BytesBlob(self._faults(lambda: self._storage.read(str(path))))
+        content = self._faults(lambda: self._storage.read(str(path)))
+        if not isinstance(content, bytes | bytearray):
+            raise StoreUnavailable(self.where, f"read() returned {type(content).__name__}, not bytes")
+        return BytesBlob(bytes(content))
 
     def outputs(self) -> Iterator[Stored]:
         with self._lock:
@@ -128,11 +133,7 @@ class StorageStore:
         with self._lock:
             known = self._rows.get(code)
             handle = known.handle if known else shortest(code, self._rows)
-        path = (
-            known.path
-            if known
-            else str(self._faults(lambda: self._storage.save(data, tool=call.tool, call_id=call.id)))
-        )
+        path = known.path if known else self._saved(data, call)
         size, lines = totals_of(data)
         row = Stored(
             handle=handle, digest=digest, bytes=size, lines=lines, created=now, read=now, call=call, path=path,
@@ -142,6 +143,12 @@ class StorageStore:
             self._rows[code] = row
         self._clean_once()
         return row
+
+    def _saved(self, data: bytes, call: Call) -> str:
+        path = self._faults(lambda: self._storage.save(data, tool=call.tool, call_id=call.id))
+        if not isinstance(path, str | os.PathLike):
+            raise StoreUnavailable(self.where, f"save() returned {type(path).__name__}, not a path")
+        return os.fspath(path)
 
     def _clean_once(self) -> None:
         """A courtesy at the first output: its faults must not cost what was just kept."""
@@ -157,7 +164,7 @@ class StorageStore:
         except StoreError:
             raise
         except Exception as error:
-            raise StoreUnavailable(self.where, str(error) or type(error).__name__) from error
+            raise StoreUnavailable(self.where, said(error) or type(error).__name__) from error
 
 
 class _Spill:

@@ -1,8 +1,9 @@
 """The layouts by name: whole texts to the figure of other systems, for the presets that imitate these.
 
 A layout decides what is cut, where, and in which order source text and words stand; the sentences are
-ours.  Its figures come from the policy's budget.  Where a system puts its notice on top of its limit,
-so does the layout: that text may be longer than the budget by the notice.
+ours.  Its figures come from the policy's budget.  Where a system counts the output alone and puts its
+notice on top, so does the layout: there the budget holds what is shown of the output, and the words
+take no more than ``WORDS_BYTES`` and ``LINES_ON_TOP`` beside it.  Elsewhere it holds the whole text.
 """
 
 from __future__ import annotations

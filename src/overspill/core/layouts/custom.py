@@ -3,14 +3,14 @@
 The bounded text is our header and what ``truncate`` returned, to the letter: an excerpt in a form of its
 own (a JSON array cut to its first elements, say) stays in that form.  The account is exact and honest:
 what the returned text has in common with the start of the output counts as kept, everything else as
-omitted.  Two things are given up for the plainness: the whole output is in memory, and what is returned
-is not made to fit.
+omitted.  What is longer than the budget is not shown: then the start and the end of the output are.
+One thing is given up for the plainness: the whole output is in memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from overspill.core.layouts.held import gap_between
 from overspill.core.layouts.words import Facts, where
@@ -38,9 +38,13 @@ class Custom:
 
     truncator: Truncator
     name: str = "custom"
+    on_top: ClassVar[int] = 0
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        return not self.truncator.needs_truncation(text)
+    def fits(self, text: str, limit: Budget) -> bool:
+        try:
+            return not self.truncator.needs_truncation(text)
+        except Exception:  # it raises again where a fault becomes an event
+            return False
 
     def selector(self, budget: Budget, strategy: Strategy) -> CustomSelector | None:
         return CustomSelector(self.truncator)
@@ -61,7 +65,8 @@ class CustomSelector:
 
     def finish(self, totals: Totals, call: Call) -> CustomSelector:
         self._totals = totals
-        shown = self._truncator.truncate(readable(b"".join(self._blocks)))
+        text = readable(b"".join(self._blocks))
+        shown = self._truncator.truncate(text) if self._truncator.needs_truncation(text) else text
         if not isinstance(shown, str):
             raise TypeError(f"truncate() returned {type(shown).__name__}, not str")
         self._shown = shown
@@ -77,6 +82,9 @@ class CustomSelector:
         parts = [Part(readable(span.data), span=span)] if same else []
         rest = readable(shown[same:])
         return Composition(f"{where(facts)}\n", (*parts, Part(rest, gap=gap)))
+
+    def less(self, share: float) -> None:
+        """What a user's function returned is shown whole or not at all."""
 
     def fill(self, excerpt: Excerpt) -> None:
         """Composed, never filled."""

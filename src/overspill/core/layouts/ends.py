@@ -7,11 +7,12 @@ a grapheme cluster or an escape sequence in two, the cut moves to its nearer bor
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from overspill.core.layouts.held import Held, characters, gap_between
-from overspill.core.layouts.words import Facts, where, where_briefly
+from overspill.core.layouts.words import WORDINGS, WORDS_BYTES, Facts, where
 from overspill.core.measure import readable
 from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals
 from overspill.core.ports import Composition, Excerpt
@@ -43,9 +44,10 @@ class CharEnds:
     head_share: float = 0.5
     tail_share: float | None = None
     """None: all that the head leaves."""
+    on_top: int = WORDS_BYTES
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        return None
+    def fits(self, text: str, limit: Budget) -> bool:
+        return True
 
     def selector(self, budget: Budget, strategy: Strategy) -> CharEndsSelector | None:
         if not isinstance(strategy, Ends):
@@ -73,6 +75,11 @@ class CharEndsSelector:
         self._layout, self._head, self._tail = layout, head, tail
         widest = 4 if layout.unit == "chars" else 1
         self._held = Held(max(head, tail) * widest)
+
+    def less(self, share: float) -> CharEndsSelector | None:
+        fewer = copy(self)
+        fewer._head, fewer._tail = int(self._head * share), int(self._tail * share)
+        return fewer if fewer._head + fewer._tail else None
 
     def feed(self, block: Block) -> None:
         self._held.feed(block)
@@ -125,7 +132,8 @@ def _toollevel(facts: Facts) -> Page:
         f"省略 {facts.omitted_chars} 个字符、{facts.omitted_lines} 行",
     )
     return Page(
-        "", shortest_within(200, [f"\n\n[… {counted}]\n{words(facts)}\n\n" for words in (where, where_briefly)])
+        "",
+        shortest_within(200, [f"\n\n[… {counted}]\n{words(facts)}\n\n" for words in WORDINGS]),
     )
 
 
@@ -169,7 +177,7 @@ def shortest_within(room_chars: int, candidates: list[str]) -> str:
     return next((words for words in candidates if len(words) <= room_chars), candidates[-1])
 
 
-TOOLLEVEL = CharEnds(name="toollevel", page=_toollevel, reserve=200, head_share=0.4, tail_share=0.4)
+TOOLLEVEL = CharEnds(name="toollevel", page=_toollevel, on_top=0, reserve=200, head_share=0.4, tail_share=0.4)
 BUFFERED = CharEnds(name="buffered", page=_buffered)
 CODEX = CharEnds(name="codex", page=_codex, unit="bytes")
 GEMINI_CLI = CharEnds(name="gemini-cli", page=_gemini_cli, head_share=0.2)

@@ -6,13 +6,14 @@ output; then the start and the end of that line follow it, so that the model see
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from overspill.core.layouts.held import Held, gap_between
-from overspill.core.layouts.words import Facts, where
+from overspill.core.layouts.words import WORDS_BYTES, Facts, where
 from overspill.core.measure import readable
-from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals, lines_of
 from overspill.core.notice import mark
 from overspill.core.ports import Composition, Excerpt
 from overspill.core.strategies.ends import Ends
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from overspill.core.ports import Strategy
 
 LONG_LINE_BYTES = 1_000
-"""Shown of each end of a line that does not fit."""
 _MOST_LINES = 1 << 60
 
 
@@ -33,14 +33,14 @@ class WholeLines:
     after_last: bool = False
     """Does what follows a final line end count as a line of its own, an empty one?"""
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        if not self.after_last:
-            return None
-        lines = text.count("\n") + 1
-        size = len(text.encode("utf-8", "replace"))
-        return (limit.max_lines is None or lines <= limit.max_lines) and (
-            limit.max_bytes is None or size <= limit.max_bytes
-        )
+    ends_bytes: int = LONG_LINE_BYTES
+    """Shown of each end of the output where a line does not fit."""
+    least_share: float = 0.0
+    """Of the bytes: lines that take no more, since the next is too long, are given up for the two ends."""
+    on_top: ClassVar[int] = WORDS_BYTES
+
+    def fits(self, text: str, limit: Budget) -> bool:
+        return not self.after_last or limit.max_lines is None or text.count("\n") < limit.max_lines
 
     def selector(self, budget: Budget, strategy: Strategy) -> WholeLinesSelector | None:
         if not isinstance(strategy, Ends) or strategy.name not in ("head", "tail"):
@@ -70,6 +70,11 @@ class WholeLinesSelector:
         self._most_lines, self._most_bytes = most_lines, most_bytes
         self._held = Held(most_bytes + 1)
 
+    def less(self, share: float) -> WholeLinesSelector | None:
+        fewer = copy(self)
+        fewer._most_bytes = int(min(self._most_bytes, self._held.totals.bytes) * share)
+        return fewer if fewer._most_bytes else None
+
     def feed(self, block: Block) -> None:
         self._held.feed(block)
 
@@ -91,7 +96,8 @@ class WholeLinesSelector:
             marker = facts.say(f"...{n} bytes truncated...", f"...已截断 {n} 字节...")
         else:
             marker = facts.say(f"...{n} lines truncated...", f"...已截断 {n} 行...")
-        if not preview.bytes and held.totals.bytes and preview.by_bytes:
+        little = int(self._most_bytes * self._layout.least_share)
+        if preview.bytes <= little and held.totals.bytes and preview.by_bytes:
             return self._of_a_long_line(facts, marker, language)
         if head:
             # The span brings the line end that parts it from the blank line, when the source has one there.
@@ -134,8 +140,9 @@ class WholeLinesSelector:
 
     def _of_a_long_line(self, facts: Facts, marker: str, language: Language) -> Composition:
         held = self._held
-        size = min(LONG_LINE_BYTES, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
-        first, last = held.first(size), held.last(size)
+        size = min(self._layout.ends_bytes, max(1, (held.totals.bytes - 1) // 2), max(1, self._most_bytes // 2))
+        most_lines = max(1, self._most_lines // 2)
+        first, last = _first_lines(held.first(size), most_lines), _last_lines(held.last(size), most_lines)
         gap = gap_between(first, last, held.totals)
         words = facts.say(
             "No whole line fits; the start and the end of the output:", "没有一行能完整显示；输出的开头与结尾："
@@ -158,6 +165,16 @@ class WholeLinesSelector:
         return None
 
 
+def _first_lines(span: Span, count: int) -> Span:
+    lines = lines_of(span.data)[:count]
+    return span.part(0, sum(map(len, lines)))
+
+
+def _last_lines(span: Span, count: int) -> Span:
+    lines = lines_of(span.data)[-count:]
+    return span.part(len(span.data) - sum(map(len, lines)), len(span.data))
+
+
 def _with_gap(facts: Facts, gap: Gap | None) -> Facts:
     from dataclasses import replace
 
@@ -165,5 +182,6 @@ def _with_gap(facts: Facts, gap: Gap | None) -> Facts:
 
 
 OPENCODE = WholeLines(name="opencode", after_last=True)
-UNIFIED = WholeLines(name="unified")
+UNIFIED = WholeLines(name="unified", ends_bytes=10_000, least_share=0.05)
+"""What it cuts is JSON with a member to a line: where the data is one long text, all before it says nothing."""
 REGISTRY = WholeLines(name="registry")

@@ -7,13 +7,14 @@ text of the first, its mark included.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from overspill.core.excerpt import gaps_between
 from overspill.core.layouts.ends import CharEnds, Page, ends_of, shortest_within
 from overspill.core.layouts.held import Held, characters, gap_between
-from overspill.core.layouts.words import Facts, where, where_briefly
+from overspill.core.layouts.words import WORDINGS, Facts
 from overspill.core.measure import count_lines, readable
 from overspill.core.model import Block, Budget, Call, Gap, Part, Span, Totals
 from overspill.core.ports import Composition, Excerpt
@@ -31,9 +32,10 @@ RESERVED_LINES = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoSteps:
     name: str
+    on_top: ClassVar[int] = 0
 
-    def fits(self, text: str, limit: Budget) -> bool | None:
-        return None
+    def fits(self, text: str, limit: Budget) -> bool:
+        return True
 
     def selector(self, budget: Budget, strategy: Strategy) -> TwoStepsSelector | None:
         if not isinstance(strategy, Ends) or budget.max_chars is None or budget.max_bytes or budget.max_tokens:
@@ -49,6 +51,15 @@ class TwoStepsSelector:
         self._most_chars, self._most_lines = most_chars, most_lines
         self._strategy = strategy
         self._held = Held(most_chars * 4)
+
+    def less(self, share: float) -> TwoStepsSelector | None:
+        """By characters where these were too many, else by lines: the figure of the other step stays."""
+        fewer = copy(self)
+        if self._most_lines and self._held.chars <= self._most_chars:
+            fewer._most_lines = int(self._most_lines * share)
+        else:
+            fewer._most_chars = int(min(self._most_chars, self._held.chars) * share)
+        return fewer if fewer._most_chars > RESERVED_CHARS and fewer._most_lines != RESERVED_LINES else None
 
     def feed(self, block: Block) -> None:
         self._held.feed(block)
@@ -92,15 +103,17 @@ class TwoStepsSelector:
         spans = [part.span for part in (*before, *after) if part.span]
         marks = {part.gap: part for part in (*before, *after) if part.gap}
         laid: list[Part] = [Part(readable(span.data), span=span) for span in spans]
+        room = self._most_chars - sum(len(part.text) for part in (*laid, *marks.values()))
         for gap in gaps_between(spans, self._held.totals):
             at = next((index for index, part in enumerate(laid) if part.span and part.span.start == gap.end), len(laid))
-            laid.insert(at, marks.get(gap) or self._mark(gap, replace(facts, gap=gap), laid[:at]))
+            laid.insert(at, marks.get(gap) or self._mark(gap, replace(facts, gap=gap), laid[:at], room))
         return laid
 
-    def _mark(self, gap: Gap, facts: Facts, before: list[Part]) -> Part:
+    def _mark(self, gap: Gap, facts: Facts, before: list[Part], room_chars: int) -> Part:
         n = gap.omitted_lines
         joint = "\n" if before and not before[-1].text.endswith("\n") else ""
-        return Part(f"{joint}{facts.say(f'[… {n} lines omitted]', f'[… 省略 {n} 行]')}\n{where(facts)}\n", gap=gap)
+        counted = joint + facts.say(f"[… {n} lines omitted]", f"[… 省略 {n} 行]")
+        return Part(shortest_within(room_chars, [f"{counted}\n{words(facts)}\n" for words in WORDINGS]), gap=gap)
 
     def fill(self, excerpt: Excerpt) -> None:
         """Composed, never filled."""
@@ -144,8 +157,8 @@ def _after_newline(data: bytes, ordinal: int) -> int:
 def _step_one(facts: Facts) -> Page:
     n, lines = facts.omitted_chars, facts.omitted_lines
     counted = facts.say(f"{n} characters, {lines} lines omitted", f"省略 {n} 个字符、{lines} 行")
-    candidates = [f"\n[… {counted}]\n{words}\n" for words in (where(facts), where_briefly(facts))]
-    return Page("", shortest_within(RESERVED_CHARS, [*candidates, f"\n[… {counted}]\n"]))
+    candidates = [f"\n[… {counted}]\n{words(facts)}\n" for words in WORDINGS]
+    return Page("", shortest_within(RESERVED_CHARS, candidates))
 
 
 STEP_ONE = CharEnds(name="toollevel/tool", page=_step_one, reserve=RESERVED_CHARS, head_share=0.4, tail_share=0.4)
