@@ -20,6 +20,7 @@ from overspill.core.access import FilePath
 from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, EventKind, Listener
+from overspill.core.line_starts import LineStarts
 from overspill.core.measure import display, encode, readable
 from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
@@ -277,7 +278,7 @@ class Capturing:
             self._start.clear()
         persist = self._capture.feed(data)
         if persist:
-            self._keeping.write(persist)
+            self._keeping.write(persist, self._capture.lines)
 
     async def afeed(self, chunk: Any) -> None:
         if isinstance(chunk, str | bytes) and self._capture.holds(4 * len(chunk)):
@@ -310,7 +311,7 @@ class Capturing:
             self._keeping.discard()
             return again
         if ended.unpersisted:
-            self._keeping.write(ended.unpersisted)
+            self._keeping.write(ended.unpersisted, self._capture.lines)
         kept, fault = self._keeping.commit(call)
         if fault:
             self._bounder._report_fault(fault, call)
@@ -349,12 +350,13 @@ class _Keeping:
         self._spill: Spill | None = None
         self._fault: Exception | None = None
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, lines: LineStarts) -> None:
         if self._store is None or self._fault:
             return
         try:
             if self._spill is None:
                 self._spill = self._store.spill(self._call)
+                lines.offer(self._spill)
             self._spill.write(data)
         except Exception as fault:  # a user's store may raise anything
             self._fail(fault)

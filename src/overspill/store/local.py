@@ -32,6 +32,7 @@ from overspill.store.tombstones import Tombstone
 if TYPE_CHECKING:
     from overspill.store.index import Entry, Index
     from overspill.store.journal import Journal
+    from overspill.store.tally import Tallied
 
 T = TypeVar("T")
 
@@ -279,15 +280,15 @@ class LocalStore:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _keep(self, spill: LocalSpill, call: Call) -> Stored:
+    def _keep(self, spill: LocalSpill, tallied: Tallied, call: Call) -> Stored:
         if self._durable == "power":
             with self._faults():
                 spill.sync()
-        row = self.run(lambda index: self._keep_in(index, spill, call), writing=True)
+        row = self.run(lambda index: self._keep_in(index, spill, tallied, call), writing=True)
         if self._durable == "power":
             with self._faults():
                 sync_directory(self.root)
-        self._written += spill.size
+        self._written += tallied.size
         tenth = (self.retention.max_total_bytes or 0) // 10
         if not self._kept_up or 0 < tenth < self._written:
             # Upkeep is a courtesy here: its faults must not cost the output that was just kept.
@@ -296,10 +297,10 @@ class LocalStore:
                 self.run(lambda index: upkeep.light_pass(self, index), writing=True)
         return row
 
-    def _keep_in(self, index: Index, spill: LocalSpill, call: Call) -> Stored:
+    def _keep_in(self, index: Index, spill: LocalSpill, tallied: Tallied, call: Call) -> Stored:
         from overspill.store.journal import Kept
 
-        code = code_of(spill.digest)
+        code = code_of(tallied.digest)
         undo: Callable[[], None] | None = None
         try:
             with index.transaction():
@@ -313,11 +314,11 @@ class LocalStore:
                 times = known.row.times + 1 if known else 1
                 self.journal.append(
                     Kept(
-                        digest=spill.digest,
+                        digest=tallied.digest,
                         handle=handle,
                         name=name,
-                        bytes=spill.size,
-                        lines=spill.lines,
+                        bytes=tallied.size,
+                        lines=tallied.lines,
                         created=now,
                         call=call,
                         times=times,
@@ -330,11 +331,11 @@ class LocalStore:
                     temporary = spill.path
                     undo = lambda: os.replace(final, temporary)  # noqa: E731
                 row = Stored(
-                    handle=handle, digest=spill.digest, bytes=spill.size, lines=spill.lines, created=now, read=now,
-                    call=call, path=final, times=times, pinned=known.row.pinned if known else False,
+                    handle=handle, digest=tallied.digest, bytes=tallied.size, lines=tallied.lines, created=now,
+                    read=now, call=call, path=final, times=times, pinned=known.row.pinned if known else False,
                 )  # fmt: skip
                 if known is None:
-                    index.insert(row, name, spill.line_starts)
+                    index.insert(row, name, tallied.line_starts)
                     if code in near:
                         index.revive(code)
                 else:
