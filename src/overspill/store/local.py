@@ -72,7 +72,7 @@ class LocalStore:
             raise PolicyError(
                 "store.durable", durable, '"process" (survives its crash) or "power" (survives a power cut)'
             )
-        self.root = Path(os.path.expanduser(root)).absolute()
+        self.root, self._misplaced = _placed(root)
         self.where = str(self.root)
         self.naming = checked_template(naming)
         self.retention = Retention.of(
@@ -471,6 +471,8 @@ class LocalStore:
     @contextmanager
     def _faults(self) -> Iterator[None]:
         """Whatever the disk or the index says becomes one sentence."""
+        if self._misplaced:
+            raise StoreUnavailable(self.where, self._misplaced)
         try:
             yield
         except StoreError:
@@ -481,3 +483,16 @@ class LocalStore:
             if words := recovery.index_fault(error):
                 raise StoreUnavailable(self.where, words) from error
             raise
+
+
+def _placed(root: str | os.PathLike[str]) -> tuple[Path, str]:
+    """The absolute path of a store, and why there can't be one: a tool that is given such a store must not fail."""
+    path = Path(os.path.expanduser(root))
+    try:
+        if b"\0" in os.fsencode(path):
+            return path, "a path can't hold a NUL character; name another"
+        return path.absolute(), ""
+    except UnicodeError:
+        return path, "its path has characters that no file name can have; name another"
+    except OSError:
+        return path, "its path is relative and the working directory is gone; name an absolute path"
