@@ -25,12 +25,12 @@ from overspill.core.measure import display, encode, readable
 from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
-from overspill.core.ports import Spill, Store, Stored
+from overspill.core.ports import Spill, Store, Stored, Strategy
 from overspill.core.redact import redacted
 from overspill.core.render import render
 from overspill.core.shown import Shown, pieces_of
 from overspill.core.strategies.summarise import Summarise
-from overspill.errors import StoreUnavailable
+from overspill.errors import PolicyError, StoreUnavailable
 from overspill.source import chunk_of, chunks_of, said
 
 P = ParamSpec("P")
@@ -53,9 +53,16 @@ class Bounder:
         on_event: Listener | Sequence[Listener] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise PolicyError("policy", policy, "a Policy")
+        if store is not None and not callable(getattr(store, "spill", None)):
+            raise PolicyError("store", store, "a store, as open_store(path) gives")
+        listeners = (on_event,) if callable(on_event) else on_event
+        if not (isinstance(listeners, (tuple, list)) and all(map(callable, listeners))):
+            raise PolicyError("on_event", on_event, "a callable that takes an Event, or a list of them")
         self.policy = policy or Policy()
         self.store = store
-        self.listeners = (on_event,) if callable(on_event) else tuple(on_event)
+        self.listeners = tuple(listeners)
         self._clock = clock
 
     def within(self, budget: Budget) -> Bounder:
@@ -109,10 +116,10 @@ class Bounder:
 
     def _stream(self, output: Any, call: Call) -> Bounded:
         source = output.text if isinstance(output, Bounded) else output
-        capturing = Capturing(self, call, original=None if isinstance(output, Iterator) else source)
-        for chunk in chunks_of(source):
-            capturing.feed(chunk)
-        bounded = capturing.finish()
+        with Capturing(self, call, original=None if isinstance(output, Iterator) else source) as capturing:
+            for chunk in chunks_of(source):
+                capturing.feed(chunk)
+        bounded = capturing.bounded
         if bounded.truncated or isinstance(output, Iterator):
             return bounded
         if bounded.redactions:
@@ -190,7 +197,7 @@ class Bounder:
         return bounded
 
     def _report_fault(self, fault: Exception, call: Call) -> None:
-        reason = f"{type(fault).__name__}: {said(fault)}"
+        reason = _words_of(fault)
         self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
         _log("warning", "%s: %s", _name_of(call), _in_log(reason))
 
@@ -234,7 +241,7 @@ class Bounder:
             try:
                 listener(event)
             except Exception as fault:
-                _log("warning", "a listener of overspill's events failed: %r", fault)
+                _log("warning", "a listener of overspill's events failed: %s", _in_log(_words_of(fault)))
 
 
 class Capturing:
@@ -251,8 +258,9 @@ class Capturing:
         self._capture = Capture(bounder.policy, call)
         self._keeping = _Keeping(bounder.store, call)
         self._started = bounder._clock()
-        self._start: list[bytes] = []
-        self._start_bytes = 0
+        self._start = bytearray()
+        """What may turn out to be a text that a layer has bounded; given up where that is too long for one."""
+        self._starts_short = True
         self._bounded: Bounded | None = None
 
     @property
@@ -269,13 +277,23 @@ class Capturing:
         return self._keeping.spooled()
 
     def feed(self, chunk: Any) -> None:
-        """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
+        """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes.
+
+        After the end it takes nothing more: that is an event and a line in the log, since no tool shall fail by it.
+        """
         data = chunk_of(chunk)
-        self._start_bytes += len(data)
-        if self._start_bytes <= notice.MOST_BYTES:
-            self._start.append(data)
-        else:
-            self._start.clear()
+        if self._bounded is not None:
+            late = ValueError(
+                f"{len(data)} bytes were fed after the end, which `bounded` and `finish` are: they are lost"
+            )
+            self._bounder._report_fault(late, self._call)
+            return
+        if self._starts_short:
+            self._starts_short = len(self._start) + len(data) <= notice.MOST_BYTES
+            if self._starts_short:
+                self._start += data
+            else:
+                self._start.clear()
         persist = self._capture.feed(data)
         if persist:
             self._keeping.write(persist, self._capture.lines)
@@ -307,7 +325,7 @@ class Capturing:
             )
             self._bounder._report("skipped", bounded, call, reason="within the limit")
             return bounded
-        if again := self._bounder.again(b"".join(self._start), call):
+        if again := self._bounder.again(bytes(self._start), call):
             self._keeping.discard()
             return again
         if ended.unpersisted:
@@ -321,7 +339,7 @@ class Capturing:
             text = readable(b"".join(chunks_of(self._original)))
             return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
         bounded = self._bounder._rendered(ended, kept, call, self._started)
-        self._keeping.remember(bounded, cut=self._bounder.policy.strategy.name)
+        self._keeping.remember(bounded, by=self._bounder.policy.strategy)
         return bounded
 
     def __enter__(self) -> Self:
@@ -362,32 +380,36 @@ class _Keeping:
             self._fail(fault)
 
     def spooled(self) -> str | None:
-        flush = getattr(self._spill, "flush", None)
-        if flush is None or self._fault:
+        if self._fault:
             return None
         try:
+            flush = getattr(self._spill, "flush", None)
+            if flush is None:
+                return None
             flush()
+            return str(getattr(self._spill, "path", "")) or None
         except Exception as fault:
             self._fail(fault)
             return None
-        return str(getattr(self._spill, "path", "")) or None
 
     def commit(self, call: Call) -> tuple[Kept, Exception | None]:
         if self._spill and not self._fault:
             try:
                 stored = self._spill.commit(call)
+                if not (isinstance(stored.handle, str) and notice.HANDLE.fullmatch(stored.handle)):
+                    raise ValueError(f"the store's name for it, {said(stored.handle)[:30]!r}, is no handle")
                 return Kept(stored.handle, stored.path), None
             except Exception as fault:
                 self._fail(fault)
         reason = _reason(self._fault) if self._fault else _NO_STORE
         return Kept(None, unsaved=reason), self._fault
 
-    def remember(self, bounded: Bounded, *, cut: str) -> None:
+    def remember(self, bounded: Bounded, *, by: Strategy) -> None:
         """For the store's index: how it was cut. One that has no place for it, or no time, goes without."""
-        if bounded.handle and (annotate := getattr(self._store, "annotate", None)):
-            with suppress(Exception):
+        with suppress(Exception):
+            if bounded.handle and (annotate := getattr(self._store, "annotate", None)):
                 shown = len(bounded.text.encode("utf-8", "replace"))
-                annotate(bounded.handle, kind=bounded.kind, cut=cut, shown_bytes=shown)
+                annotate(bounded.handle, kind=bounded.kind, cut=by.name, shown_bytes=shown)
 
     def discard(self) -> None:
         if self._spill:
@@ -397,6 +419,10 @@ class _Keeping:
     def _fail(self, fault: Exception) -> None:
         self._fault = fault
         self.discard()
+
+
+def _words_of(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {said(fault)}"
 
 
 def _reason(fault: Exception) -> str:
@@ -426,4 +452,5 @@ def _in_log(text: str) -> str:
 def _log(level: Literal["info", "warning"], message: str, *values: object) -> None:
     import logging  # late: an output that passes untouched logs nothing
 
-    getattr(logging.getLogger("overspill"), level)(message, *values)
+    with suppress(Exception):  # a handler of the application's may raise
+        getattr(logging.getLogger("overspill"), level)(message, *values)
