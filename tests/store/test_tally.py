@@ -111,6 +111,19 @@ def test_what_waits_to_be_hashed_is_bounded(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + 1_000_000 < 5 * BATCH_BYTES
 
 
+def test_tiny_pieces_take_no_more_memory() -> None:
+    tracemalloc.start()
+    try:
+        one = Tally("here")
+        for number in range(400_000):
+            one.feed(b"%02d" % (number % 100))
+        assert one.finish().size == 800_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * BATCH_BYTES
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("size", [1_000, 20 * BATCH_BYTES])
 def test_a_forked_child_leaves_its_parents_spill_alone(tmp_path: Path, size: int) -> None:

@@ -23,6 +23,10 @@ BATCH_BYTES = 1024 * 1024
 """Hashing it takes ten times as long as starting a thread."""
 
 
+_SMALL_BYTES = 4096
+"""What is smaller is gathered: an object of its own for each would take more memory than the bytes."""
+
+
 class Tallied(NamedTuple):
     """What is known of a whole output."""
 
@@ -42,9 +46,9 @@ class Tally:
         self._pid = os.getpid()
         self._sha256 = hashlib.sha256()
         self._hashed_bytes = 0
-        self._gathered: list[bytes] = []
+        self._gathered: list[bytes | bytearray] = []
         self._gathered_bytes = 0
-        self._batch: list[bytes] = []
+        self._batch: list[bytes | bytearray] = []
         self._hashing = allocate_lock()
         self._counter = LineCounter()
         self._lines: LineCounter | LineStarts = self._counter
@@ -66,7 +70,12 @@ class Tally:
         self.size += len(data)
         if self._lines is self._counter:
             self._counter.feed(data)
-        self._gathered.append(data)
+        if len(data) >= _SMALL_BYTES:
+            self._gathered.append(data)
+        elif self._gathered and isinstance(self._gathered[-1], bytearray):
+            self._gathered[-1] += data
+        else:
+            self._gathered.append(bytearray(data))
         self._gathered_bytes += len(data)
         if self._gathered_bytes >= BATCH_BYTES:
             self._hash_batch()
