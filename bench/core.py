@@ -1,4 +1,4 @@
-"""The core's figures, as ratios measured side by side in one run: `python bench/core.py`."""
+"""The core's figures, as ratios measured side by side in one run: `python bench/core.py [untouched whole streamed imports]`."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def whole() -> None:
 STREAM = """
 import os, sys
 from overspill import Bounder, LocalStore, Policy
+from overspill.core.capture import Capture
 from overspill.core.strategies import Ends
 def peak():
     # VmHWM: unlike ru_maxrss it starts anew with the program, not with what forked it
@@ -75,56 +76,80 @@ try:
 except (ImportError, AttributeError, OSError):
     pass
 bare = peak()
-with Bounder(Policy(strategy=Ends()), LocalStore(sys.argv[1], max_total_bytes="100 GB")).capture() as capturing:
+policy, place = Policy(strategy=Ends()), sys.argv[2]
+def chunks():
     while chunk := os.read(0, 1 << 18):
-        capturing.feed(chunk)
-assert capturing.bounded.handle, capturing.bounded.unsaved
+        yield chunk
+if sys.argv[1] == "file":
+    capture = Capture(policy)
+    file = os.open(place, os.O_WRONLY | os.O_CREAT, 0o600)
+    for chunk in chunks():
+        os.write(file, capture.feed(chunk))
+    os.write(file, capture.finish().unpersisted)
+else:
+    with Bounder(policy, LocalStore(place, max_total_bytes="100 GB")).capture() as capturing:
+        for chunk in chunks():
+            capturing.feed(chunk)
+    assert capturing.bounded.handle, capturing.bounded.unsaved
 print(bare, peak())
 """
+STREAM_ROUNDS = 5
 
 
 def streamed() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
-        source = Path(folder, "source")
+        source, script = Path(folder, "source"), Path(folder, "stream.py")
+        script.write_text(STREAM)
         line = b"a line of an ordinary log, neither long nor short, as they come, one by one\n"
         with source.open("wb") as file:
             for _ in range(1024):
                 file.write((line * (1024 * 1024 // len(line) + 1))[: 1024 * 1024])
+        ours = f"{sys.executable} {script}"
         commands = {
-            "tee": f"cat {source} | tee {folder}/copy > /dev/null",
-            "ours": f"cat {source} | {sys.executable} {script(folder)} {folder}/store",
+            "tee of 1 GB": f"tee {folder}/copy > /dev/null",
+            "capture to a file": f"{ours} file {folder}/copy",
+            "capture into a local store": f"{ours} store {folder}/store",
         }
-        times: dict[str, list[float]] = {"tee": [], "ours": []}
-        peaks = ""
-        for _ in range(3):
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        cpu: dict[str, list[float]] = {name: [] for name in commands}
+        large: dict[str, float] = {}
+        for _ in range(STREAM_ROUNDS):
             for name, command in commands.items():
                 subprocess.run(f"rm -rf {folder}/copy {folder}/store; sync", shell=True, check=True)
-                started = time.perf_counter()
-                done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+                started, used = time.perf_counter(), seconds_of_children()
+                printed = shell(f"cat {source} | {command}")
                 times[name].append(time.perf_counter() - started)
-                peaks = done.stdout or peaks
-        ratio = min(times["tee"]) / min(times["ours"])
-        print(
-            f"tee of 1 GB                       {min(times['tee']):6.2f} s     capture into a store {min(times['ours']):.2f} s   {ratio:.2f}× of tee's speed (≥ 0.8×)"
-        )
-        bare, large = map(int, peaks.split())
-        small_run = subprocess.run(
-            f"head -c 10M {source} | {sys.executable} {script(folder)} {folder}/store10",
-            shell=True,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        small = int(small_run.stdout.split()[1])
-        print(
-            f"peak memory over the interpreter  {(large - bare) / 1024:6.1f} MB for 1 GB, {(small - bare) / 1024:.1f} MB for 10 MB  (≤ 20 MB)"
-        )
+                cpu[name].append(seconds_of_children() - used)
+                large[name] = memory_over_interpreter(printed)
+        tee, *captures = commands
+        for name in commands:
+            ratio = statistics.median(times[tee]) / statistics.median(times[name])
+            cpu_ratio = statistics.median(cpu[tee]) / statistics.median(cpu[name])
+            said = "" if name == tee else f"   {ratio:.2f}× of tee's speed (≥ 0.8×), {cpu_ratio:.2f}× by CPU time"
+            print(
+                f"{name:33} {statistics.median(times[name]):6.2f} s, CPU {statistics.median(cpu[name]):.2f} s{said}"
+                f"   median of {STREAM_ROUNDS}"
+            )
+        for name in captures:
+            shell(f"rm -rf {folder}/copy {folder}/store")
+            small = memory_over_interpreter(shell(f"head -c 10M {source} | {commands[name]}"))
+            print(
+                f"peak memory over the interpreter  {large[name]:6.1f} MB for 1 GB, {small:.1f} MB for 10 MB, {name}  (≤ 20 MB)"
+            )
 
 
-def script(folder: str) -> Path:
-    path = Path(folder, "stream.py")
-    path.write_text(STREAM)
-    return path
+def shell(command: str) -> str:
+    return subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def seconds_of_children() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def memory_over_interpreter(printed: str) -> float:
+    bare, peak = map(int, printed.split() or (0, 0))
+    return (peak - bare) / 1024
 
 
 def imports() -> None:
@@ -143,8 +168,8 @@ def imports() -> None:
     )
 
 
+PARTS = {"untouched": untouched, "whole": whole, "streamed": streamed, "imports": imports}
+
 if __name__ == "__main__":
-    untouched()
-    whole()
-    streamed()
-    imports()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

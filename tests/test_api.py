@@ -7,6 +7,7 @@ import functools
 import json
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +19,7 @@ import pytest
 import trio
 
 import overspill
-from overspill import Bounder, Budget, Call, MemoryStore, Policy
+from overspill import Bounder, Budget, Call, Event, LocalStore, MemoryStore, Policy
 from overspill.bounder import Capturing
 from overspill.core.ports import Spill, Stored
 from overspill.core.redact import BUILT_IN
@@ -211,6 +212,59 @@ def test_what_was_printed_before_the_tool_raised_is_kept() -> None:
     assert store.open(capturing.bounded.handle).size == len(LINES)
 
 
+def test_a_stream_that_breaks_off_is_kept_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield LINES
+        raise RuntimeError("the tool's own")
+
+    store = LocalStore(tmp_path)
+    bounder = Bounder(Policy(budget=Budget(max_bytes=1_000)), store)
+    for bound in (
+        bounder.bound,
+        bounder.tool(lambda chunks: chunks),
+        lambda chunks: asyncio.run(bounder.abound(chunks)),
+    ):
+        with pytest.raises(RuntimeError, match="the tool's own"):
+            bound(lines())
+        assert list(store.temporary.iterdir()) == []
+    (row,) = store.outputs()
+    assert (row.bytes, row.times) == (len(LINES), 3)
+
+
+def test_what_is_fed_after_the_end_is_said_to_be_lost(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Event] = []
+    capturing = Bounder(Policy(budget=Budget(max_bytes=1_000)), MemoryStore(), on_event=seen.append).capture()
+    capturing.feed(LINES)
+    bounded = capturing.bounded
+    capturing.feed("one more line\n")
+    assert capturing.bounded is bounded
+    assert [event.kind for event in seen] == ["truncated", "error"]
+    assert "14 bytes were fed after the end" in seen[1].reason
+    assert "14 bytes were fed after the end" in caplog.text
+
+
+def test_an_output_in_tiny_chunks_takes_no_more_memory() -> None:
+    policy = Policy(budget=Budget(max_bytes=1_000), strategy=Ends())
+    with Bounder(policy, None).capture() as warm:
+        warm.feed(LINES)
+    tracemalloc.start()
+    try:
+        with Bounder(policy, None).capture() as capturing:
+            for number in range(300_000):
+                capturing.feed(b"%02d\n" % (number % 100))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert capturing.bounded.total_lines == 300_000
+    assert peak < 8_000_000
+
+
+def test_an_output_that_is_shown_whole_is_not_said_to_be_folded() -> None:
+    bounder = Bounder(Policy(limit=Budget(max_lines=5), budget=Budget(max_bytes=9_000)), MemoryStore())
+    assert bounder.bound("a line\n" * 10).header.endswith(": 10 of 10 lines shown]\n")
+    assert "redraws and colours folded" in bounder.bound("\x1b[31ma line\x1b[0m\n" * 10).header
+
+
 class TestDecorator:
     def test_text_stays_text(self, bounder: Bounder) -> None:
         @bounder.tool
@@ -228,6 +282,16 @@ class TestDecorator:
     def test_a_small_object_is_the_very_same(self, bounder: Bounder) -> None:
         for value in ({"a": 1}, [1, 2], "text", b"bytes", None, 3, [{"type": "text", "text": "hi"}]):
             assert bounder.tool(lambda value=value: value)() is value
+
+    def test_half_a_character_never_comes_out(self, bounder: Bounder) -> None:
+        part = {"type": "text", "text": "half \ud83d"}
+        other = {"type": "text", "text": "whole 🧪"}
+        assert bounder.tool(lambda: "half \ud83d")() == "half \ufffd"
+        shown = bounder.tool(lambda: [part, other])()
+        assert shown == [{"type": "text", "text": "half \ufffd"}, other]
+        assert shown[1] is other
+        shown = bounder.tool(lambda: [part, {"type": "text", "text": LINES}])()
+        assert "\ud83d" not in shown[0]["text"]
 
     def test_a_large_object_becomes_text(self, bounder: Bounder) -> None:
         rows = [{"id": number, "state": "ok"} for number in range(1_000)]

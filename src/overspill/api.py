@@ -14,7 +14,7 @@ from overspill.core.model import Bounded, Budget, Call
 from overspill.core.policy import DEFAULT_BUDGET, Policy
 from overspill.core.ports import Store, Strategy
 from overspill.core.strategies import named
-from overspill.surroundings import working_directory
+from overspill.surroundings import absolute, working_directory
 
 if TYPE_CHECKING:
     from overspill.config import Configuration
@@ -161,8 +161,11 @@ def _store(store: Store | str | os.PathLike[str] | None) -> Store:
     if store is None or store == "":  # as a variable that is set to nothing
         from overspill.store import default_root
 
-        return _opened(str(default_root(Path(working_directory()), os.environ)))
-    return _opened(store) if isinstance(store, str) else store
+        store = str(default_root(Path(working_directory()), os.environ))
+    if not isinstance(store, str):
+        return store
+    # A relative path is another place after a change of directory.
+    return _opened(store if "://" in store else absolute(os.path.expanduser(store)))
 
 
 @lru_cache(maxsize=8)

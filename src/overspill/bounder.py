@@ -9,36 +9,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from overspill.concurrency import in_thread, in_thread_to_the_end
 from overspill.core import notice
 from overspill.core.access import FilePath
 from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
-from overspill.core.events import Event, EventKind, Listener
-from overspill.core.measure import display, encode, readable
+from overspill.core.events import Event, Listener
+from overspill.core.measure import encode, readable
 from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
-from overspill.core.ports import Spill, Store, Stored
+from overspill.core.ports import Store, Stored
 from overspill.core.redact import redacted
 from overspill.core.render import render
 from overspill.core.shown import Shown, pieces_of
 from overspill.core.strategies.summarise import Summarise
-from overspill.errors import StoreUnavailable
-from overspill.source import chunk_of, chunks_of, said
+from overspill.errors import PolicyError
+from overspill.keeping import Keeping
+from overspill.reports import report, report_fault, tell
+from overspill.source import chunk_of, chunks_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _NO_CALL = Call()
-_NO_STORE = "no store is configured"
 _READ_BYTES = 1 << 20
-_LOGGED_CHARS = 200
 
 
 class Bounder:
@@ -52,9 +51,16 @@ class Bounder:
         on_event: Listener | Sequence[Listener] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise PolicyError("policy", policy, "a Policy")
+        if store is not None and not callable(getattr(store, "spill", None)):
+            raise PolicyError("store", store, "a store, as open_store(path) gives")
+        listeners = (on_event,) if callable(on_event) else on_event
+        if not (isinstance(listeners, (tuple, list)) and all(map(callable, listeners))):
+            raise PolicyError("on_event", on_event, "a callable that takes an Event, or a list of them")
         self.policy = policy or Policy()
         self.store = store
-        self.listeners = (on_event,) if callable(on_event) else tuple(on_event)
+        self.listeners = tuple(listeners)
         self._clock = clock
 
     def within(self, budget: Budget) -> Bounder:
@@ -96,7 +102,7 @@ class Bounder:
         if not isinstance(output, str) or self.policy.redact or not self.policy.surely_lets_through(output):
             return None
         bounded = Bounded(text=output, output=output)
-        self._report("skipped", bounded, call or _NO_CALL, reason="within the limit")
+        self._report_untouched(bounded, call or _NO_CALL)
         return bounded
 
     async def _summarised(self, bounded: Bounded, call: Call | None, output: Any) -> Bounded:
@@ -108,10 +114,10 @@ class Bounder:
 
     def _stream(self, output: Any, call: Call) -> Bounded:
         source = output.text if isinstance(output, Bounded) else output
-        capturing = Capturing(self, call, original=None if isinstance(output, Iterator) else source)
-        for chunk in chunks_of(source):
-            capturing.feed(chunk)
-        bounded = capturing.finish()
+        with Capturing(self, call, original=None if isinstance(output, Iterator) else source) as capturing:
+            for chunk in chunks_of(source):
+                capturing.feed(chunk)
+        bounded = capturing.bounded
         if bounded.truncated or isinstance(output, Iterator):
             return bounded
         if bounded.redactions:
@@ -171,7 +177,7 @@ class Bounder:
             tightened(text, self.policy.budget, self.policy.measure),
             handle=next(iter(sorted(claim.handles))),
         )
-        self._report("truncated", bounded, call, seconds=self._clock() - started)
+        self._report_cut(bounded, call, started)
         return bounded
 
     def _rendered(self, cut: Cut, kept: Kept, call: Call, started: float) -> Bounded:
@@ -185,37 +191,18 @@ class Bounder:
         if fault := self.policy.measure.fault:
             self.policy.measure.fault = None
             self._report_fault(fault, call)
-        self._report("truncated", bounded, call, seconds=self._clock() - started)
+        self._report_cut(bounded, call, started)
         return bounded
 
     def _report_fault(self, fault: Exception, call: Call) -> None:
-        reason = f"{type(fault).__name__}: {said(fault)}"
-        self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
-        _log("warning", "%s: %s", _name_of(call), _in_log(reason))
+        report_fault(self.listeners, fault, call)
 
-    def _report(self, kind: EventKind, bounded: Bounded, call: Call, *, seconds: float = 0.0, reason: str = "") -> None:
-        if kind == "skipped" and not self.listeners:
-            return
-        event = Event(
-            kind=kind,
-            call=call,
-            bytes_before=bounded.total_bytes,
-            bytes_after=len(bounded.text.encode("utf-8", "replace")),
-            handle=bounded.handle,
-            path=bounded.path,
-            seconds=seconds,
-            reason=reason or bounded.unsaved,
-        )
-        self.tell(event)
-        if kind == "truncated":
-            sizes = (event.bytes_before, event.bytes_after, event.percent_less)
-            _log(
-                "info",
-                "%s: %d bytes cut to %d (%.1f %% less), %s",
-                _name_of(call),
-                *sizes,
-                bounded.handle or "not kept",
-            )
+    def _report_cut(self, bounded: Bounded, call: Call, started: float) -> None:
+        report(self.listeners, "truncated", bounded, call, seconds=self._clock() - started)
+
+    def _report_untouched(self, bounded: Bounded, call: Call) -> None:
+        if self.listeners:
+            report(self.listeners, "skipped", bounded, call, reason="within the limit")
 
     def _without_secrets(self, call: Call) -> Call:
         """The store writes down the call as well."""
@@ -229,11 +216,7 @@ class Bounder:
 
     def tell(self, event: Event) -> None:
         """Hands an event to the listeners; one that fails is a line in the log."""
-        for listener in self.listeners:
-            try:
-                listener(event)
-            except Exception as fault:
-                _log("warning", "a listener of overspill's events failed: %r", fault)
+        tell(self.listeners, event)
 
 
 class Capturing:
@@ -248,10 +231,11 @@ class Capturing:
         self._original = original
         self._call = call = bounder._without_secrets(call)
         self._capture = Capture(bounder.policy, call)
-        self._keeping = _Keeping(bounder.store, call)
+        self._keeping = Keeping(bounder.store, call)
         self._started = bounder._clock()
-        self._start: list[bytes] = []
-        self._start_bytes = 0
+        self._start = bytearray()
+        """What may turn out to be a text that a layer has bounded; given up where that is too long for one."""
+        self._starts_short = True
         self._bounded: Bounded | None = None
 
     @property
@@ -268,16 +252,26 @@ class Capturing:
         return self._keeping.spooled()
 
     def feed(self, chunk: Any) -> None:
-        """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes."""
+        """Takes ``str``, bytes or anything that JSON can say; blocks while the store writes.
+
+        After the end it takes nothing more: that is an event and a line in the log, since no tool shall fail by it.
+        """
         data = chunk_of(chunk)
-        self._start_bytes += len(data)
-        if self._start_bytes <= notice.MOST_BYTES:
-            self._start.append(data)
-        else:
-            self._start.clear()
+        if self._bounded is not None:
+            late = ValueError(
+                f"{len(data)} bytes were fed after the end, which `bounded` and `finish` are: they are lost"
+            )
+            self._bounder._report_fault(late, self._call)
+            return
+        if self._starts_short:
+            self._starts_short = len(self._start) + len(data) <= notice.MOST_BYTES
+            if self._starts_short:
+                self._start += data
+            else:
+                self._start.clear()
         persist = self._capture.feed(data)
         if persist:
-            self._keeping.write(persist)
+            self._keeping.write(persist, self._capture.lines)
 
     async def afeed(self, chunk: Any) -> None:
         if isinstance(chunk, str | bytes) and self._capture.holds(4 * len(chunk)):
@@ -304,13 +298,13 @@ class Capturing:
                 totals=totals_of(ended.data),
                 redactions=ended.redactions,
             )
-            self._bounder._report("skipped", bounded, call, reason="within the limit")
+            self._bounder._report_untouched(bounded, call)
             return bounded
-        if again := self._bounder.again(b"".join(self._start), call):
+        if again := self._bounder.again(bytes(self._start), call):
             self._keeping.discard()
             return again
         if ended.unpersisted:
-            self._keeping.write(ended.unpersisted)
+            self._keeping.write(ended.unpersisted, self._capture.lines)
         kept, fault = self._keeping.commit(call)
         if fault:
             self._bounder._report_fault(fault, call)
@@ -320,7 +314,7 @@ class Capturing:
             text = readable(b"".join(chunks_of(self._original)))
             return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
         bounded = self._bounder._rendered(ended, kept, call, self._started)
-        self._keeping.remember(bounded, cut=self._bounder.policy.strategy.name)
+        self._keeping.remember(bounded, by=self._bounder.policy.strategy)
         return bounded
 
     def __enter__(self) -> Self:
@@ -340,69 +334,6 @@ class Capturing:
         await self.afinish()
 
 
-class _Keeping:
-    """A spill that may fail: the fault becomes the notice's sentence, never the caller's exception."""
-
-    def __init__(self, store: Store | None, call: Call) -> None:
-        self._store = store
-        self._call = call
-        self._spill: Spill | None = None
-        self._fault: Exception | None = None
-
-    def write(self, data: bytes) -> None:
-        if self._store is None or self._fault:
-            return
-        try:
-            if self._spill is None:
-                self._spill = self._store.spill(self._call)
-            self._spill.write(data)
-        except Exception as fault:  # a user's store may raise anything
-            self._fail(fault)
-
-    def spooled(self) -> str | None:
-        flush = getattr(self._spill, "flush", None)
-        if flush is None or self._fault:
-            return None
-        try:
-            flush()
-        except Exception as fault:
-            self._fail(fault)
-            return None
-        return str(getattr(self._spill, "path", "")) or None
-
-    def commit(self, call: Call) -> tuple[Kept, Exception | None]:
-        if self._spill and not self._fault:
-            try:
-                stored = self._spill.commit(call)
-                return Kept(stored.handle, stored.path), None
-            except Exception as fault:
-                self._fail(fault)
-        reason = _reason(self._fault) if self._fault else _NO_STORE
-        return Kept(None, unsaved=reason), self._fault
-
-    def remember(self, bounded: Bounded, *, cut: str) -> None:
-        """For the store's index: how it was cut. One that has no place for it, or no time, goes without."""
-        if bounded.handle and (annotate := getattr(self._store, "annotate", None)):
-            with suppress(Exception):
-                shown = len(bounded.text.encode("utf-8", "replace"))
-                annotate(bounded.handle, kind=bounded.kind, cut=cut, shown_bytes=shown)
-
-    def discard(self) -> None:
-        if self._spill:
-            with suppress(Exception):
-                self._spill.discard()
-
-    def _fail(self, fault: Exception) -> None:
-        self._fault = fault
-        self.discard()
-
-
-def _reason(fault: Exception) -> str:
-    if isinstance(fault, StoreUnavailable):
-        return readable(encode(fault.reason))
-    return readable(encode(said(fault))) or type(fault).__name__
-
-
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:
     blob = store.open(stored.handle)
     try:
@@ -410,18 +341,3 @@ def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:
             yield blob.read(start, _READ_BYTES)
     finally:
         blob.close()
-
-
-def _name_of(call: Call) -> str:
-    return _in_log(call.tool or call.command or "output")
-
-
-def _in_log(text: str) -> str:
-    """One line of valid Unicode: tools, commands and faults may hold anything."""
-    return notice.one_line(display(encode(text[: 4 * _LOGGED_CHARS])), _LOGGED_CHARS)
-
-
-def _log(level: Literal["info", "warning"], message: str, *values: object) -> None:
-    import logging  # late: an output that passes untouched logs nothing
-
-    getattr(logging.getLogger("overspill"), level)(message, *values)

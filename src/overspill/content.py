@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from overspill.core.measure import Size
+from overspill.core.measure import Size, well_formed
 from overspill.core.model import UNITS, Budget, Call
 from overspill.core.policy import Policy
 from overspill.core.share import fair_shares
@@ -35,6 +36,8 @@ def bound_value(bounder: Bounder, value: Any, call: Call) -> Any:
     bounded = bounder.bound(value, call)
     if isinstance(value, Iterator):
         return bounded.text  # what was a stream is read to its end by now
+    if isinstance(value, str):
+        return bounded.text
     if bounded is value or not (bounded.truncated or bounded.redactions):
         return value
     return bounded.text.encode() if isinstance(value, bytes | bytearray) else bounded.text
@@ -52,15 +55,14 @@ def is_parts(value: Any) -> bool:
 
 def bound_parts(bounder: Bounder, parts: list[dict[str, Any]], call: Call) -> list[dict[str, Any]]:
     """The same list when all its text fits together, else one whose text parts do."""
-    texts = [part["text"] for part in parts if _is_text(part)]
+    texts = [well_formed(part["text"]) for part in parts if _is_text(part)]
     policy = bounder.policy
     if not policy.redact and policy.measure.fits("\n".join(texts), policy.above):
-        return parts
+        return _with_texts(parts, texts)
     shared = _bounded_apart(bounder, texts, call)
     if shared is None:
         return _joined(parts, bounder.bound("\n".join(texts), call).text)
-    fitted = iter(shared)
-    return [_with_text(part, next(fitted)) if _is_text(part) else part for part in parts]
+    return _with_texts(parts, shared)
 
 
 def bounded_tool(bounder: Bounder, function: Callable[P, R]) -> Callable[P, R]:
@@ -134,6 +136,13 @@ def _fraction(budget: Budget, fraction: float) -> Budget:
 
 def _is_text(part: dict[str, Any]) -> bool:
     return part["type"] in TEXT_TYPES and isinstance(part.get("text"), str)
+
+
+def _with_texts(parts: list[dict[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
+    """The parts with these texts; the very same list, and the very same parts, where nothing changes."""
+    following = iter(texts)
+    changed = [_with_text(part, next(following)) if _is_text(part) else part for part in parts]
+    return parts if all(map(is_, parts, changed)) else changed
 
 
 def _with_text(part: dict[str, Any], text: str) -> dict[str, Any]:

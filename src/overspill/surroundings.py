@@ -17,6 +17,14 @@ def working_directory() -> str:
         return os.sep
 
 
+def absolute(path: str) -> str:
+    """The path from the root; as it is where the directory that it is relative to was deleted under us."""
+    try:
+        return os.path.join(os.getcwd(), path)
+    except OSError:
+        return path
+
+
 def in_foreground() -> bool:
     """Does a terminal's Ctrl-C reach this process by itself?"""
     try:

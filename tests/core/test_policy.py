@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from overspill import Budget, Policy, PolicyError
+from overspill import Bounder, Budget, Policy, PolicyError
 from overspill.core.ports import TokenCounter
+from overspill.core.strategies import Ends
 
 
 @pytest.mark.parametrize(
@@ -43,13 +44,39 @@ def test_a_limit_below_the_budget_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"language": "fr"}, {"carrier": "xml"}, {"strategy": "auto"}, {"access": 3}, {"counter": "o200k"}]
+    "wrong",
+    [
+        {"language": "fr"},
+        {"carrier": "xml"},
+        {"strategy": "auto"},
+        {"access": 3},
+        {"counter": "o200k"},
+        {"budget": 9_000},
+        {"budget": None},
+        {"limit": {"max_bytes": 9_000}},
+        {"redact": True},
+        {"redact": ["password"]},
+    ],
 )
 def test_a_wrong_value_is_refused_by_name(wrong: dict[str, object]) -> None:
     (name,) = wrong
     with pytest.raises(PolicyError) as refused:
         Policy(**wrong)  # type: ignore[arg-type]
     assert refused.value.setting == name
+
+
+@pytest.mark.parametrize("wrong", [{"policy": "auto"}, {"store": "a/path"}, {"on_event": 5}, {"on_event": [print, 5]}])
+def test_a_bounder_is_built_of_the_right_things(wrong: dict[str, object]) -> None:
+    (name,) = wrong
+    with pytest.raises(PolicyError) as refused:
+        Bounder(**wrong)  # type: ignore[arg-type]
+    assert refused.value.setting == name
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), "half", None, True])
+def test_a_share_is_a_number(share: object) -> None:
+    with pytest.raises(PolicyError, match="head_share"):
+        Ends(share)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

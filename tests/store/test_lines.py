@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overspill.core.line_starts import FIRST_STRIDE, MOST_ENTRIES
 from overspill.store import LocalStore, MemoryStore
 from overspill.store.contract import keep
-from overspill.store.lines import FIRST_STRIDE, MOST_ENTRIES, WORTH_BYTES, LineCounter, nearest, nearest_to_offset
+from overspill.store.lines import WORTH_BYTES, LineCounter, nearest, nearest_to_offset
 
 
 def counted(data: bytes, cuts: list[int]) -> LineCounter:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import overspill
 from overspill import Bounded, Bounder, Budget, Policy
 from overspill.core.model import Call
+from overspill.errors import StoreUnavailable
 from overspill.store import LocalStore
 from overspill.store.contract import keep, whole
 from overspill.store.doctor import examine
@@ -103,3 +105,37 @@ def test_the_index_is_damaged_while_the_tool_runs(tmp_path: Path) -> None:
     assert whole(LocalStore(tmp_path / "outputs"), bounded.handle) == OUTPUT
     assert store.stored(first.handle).call.command == "first"
     assert "a damaged index was moved aside and built again -> rm " in said(store)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a directory in use can't be removed there")
+def test_the_working_directory_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    reason = "its path is relative and the working directory is gone; name an absolute path"
+    store = LocalStore("outputs")
+    check_unsaved(through(store), reason)
+    assert overspill.bound(OUTPUT, store="outputs").unsaved == reason
+    with pytest.raises(StoreUnavailable, match="name an absolute path"):
+        list(store.outputs())
+    monkeypatch.chdir(tmp_path)
+    check_unsaved(through(store), reason)  # and not somewhere else
+    assert list(tmp_path.iterdir()) == []
+    assert Path(str(overspill.bound(OUTPUT, store="outputs").path)).parent == tmp_path / "outputs"
+
+
+@pytest.mark.parametrize(("name", "reason"), [("a\0b", "can't hold a NUL character"), ("a\ud800b", "no file name")])
+def test_the_path_can_be_no_ones(tmp_path: Path, name: str, reason: str) -> None:
+    store = LocalStore(tmp_path / name)
+    check_unsaved(through(store), reason)
+    with pytest.raises(StoreUnavailable, match=reason):
+        store.totals()
+
+
+def test_a_relative_place_is_another_one_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        bounded = overspill.bound(OUTPUT, store="outputs")
+        assert Path(str(bounded.path)).parent == tmp_path / name / "outputs"

@@ -17,6 +17,7 @@ from overspill.config.layers import BUILT_IN, Layer, Scope, Settled, Source, set
 from overspill.config.presets import placed, preset
 from overspill.config.settings import ACCEPTED, BUDGET, LIMIT, SETTINGS, Setting, known
 from overspill.errors import PolicyError
+from overspill.surroundings import absolute
 
 if TYPE_CHECKING:
     from overspill.config.files import FileSettings, Summarization
@@ -188,7 +189,7 @@ class Settlement:
         place = self.place(default=default)
         if self.get("store.place") is None or place == usual.place(default=default):
             return ""
-        return place if "://" in place else os.path.abspath(place)
+        return place if "://" in place else os.path.normpath(absolute(place))
 
     def _with_origin(self, error: PolicyError, name: str) -> PolicyError:
         """The same, and who said so: that is what has to be changed."""

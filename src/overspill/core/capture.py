@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from overspill.core.line_starts import LineStarts
 from overspill.core.measure import ESCAPE_BYTES, cut_before
 from overspill.core.model import Call, Span, Totals
 from overspill.core.policy import Policy
@@ -62,6 +63,12 @@ class Capture:
     def overflowed(self) -> bool:
         """Is the output known to be above the limit?"""
         return self._blocks is not None
+
+    @property
+    def lines(self) -> LineStarts:
+        """The lines of what was handed over to be persisted: all of them once it has ended."""
+        assert self._blocks is not None
+        return self._blocks.lines
 
     def holds(self, size_bytes: int) -> bool:
         """Would a chunk of that size merely be held, with nothing to look at and nothing to persist?"""
@@ -115,6 +122,7 @@ class _Blocks:
         self._at = 0
         self._line, self._column = 1, 0
         self._ends_line = True
+        self.lines = LineStarts()
 
     def feed(self, chunk: bytes) -> None:
         self._pending.append(chunk)
@@ -125,6 +133,7 @@ class _Blocks:
     def finish(self, call: Call) -> Cut:
         self._emit(1)
         totals = Totals(self._at, self._line - self._ends_line)
+        self.lines.size, self.lines.lines = totals
         edges = self._edges.finish(totals, call)
         selection: Selection = edges
         if self._selector is not self._edges:
@@ -163,6 +172,8 @@ class _Blocks:
         self._line += newlines
         self._column = len(data) - data.rfind(b"\n") - 1 if newlines else self._column + len(data)
         self._ends_line = self._column == 0
+        if self._ends_line:
+            self.lines.note(self._line, self._at)
         self._edges.feed(block)
         if self._selector is not self._edges:
             try:

@@ -124,6 +124,8 @@ class Excerpt:
         return parts
 
     def _keep(self, part: Span) -> None:
+        if part.start < 0 or part.end > self._totals.bytes:
+            raise ValueError(f"a span from byte {part.start} to {part.end} is not of this output")
         index = bisect_left(self._kept, part.start, key=itemgetter(0))
         touches_left = part.start == (self._kept[index - 1].end if index else 0)
         touches_right = part.end == (self._kept[index].start if index < len(self._kept) else self._totals.bytes)
@@ -147,6 +149,10 @@ def gaps_between(spans: Sequence[Span], totals: Totals) -> list[Gap]:
     gaps = []
     at, line, column = 0, 1, 0
     for span in spans:
+        # A strategy of the user's may be wrong about its spans: no account can be built on that.
+        between = span.start - at
+        if not line <= span.line <= line + between or (not between and (span.line, span.column) != (line, column)):
+            raise ValueError(f"a span at byte {span.start} can't be at line {span.line}, byte {span.column + 1}")
         if span.start > at:
             last_line, last_column = (span.line, span.column) if span.column else (span.line - 1, None)
             gaps.append(Gap(at, span.start, line, last_line, column, last_column))

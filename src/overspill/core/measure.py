@@ -130,6 +130,14 @@ def readable(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
+def well_formed(text: str) -> str:
+    """The very same text where it is valid Unicode, else with U+FFFD for each lone surrogate."""
+    if text.isascii():
+        return text
+    valid = readable(encode(text))
+    return text if valid == text else valid
+
+
 def display(data: bytes) -> str:
     """Source bytes as a person would finally see them.
 

@@ -24,6 +24,9 @@ READ_LINES = 200
 """The next call names no more lines than an answer can show."""
 _LARGEST = 10**15
 
+HANDLE = re.compile(r"ovs_[a-z0-9]{1,52}")
+"""What every layer and every call of read-back takes for a handle."""
+
 BOUNDED = re.compile(
     r"\[overspill (?P<handle>ovs_[a-z0-9]+): [0-9]+ of (?P<lines>[0-9]{1,18}) |"
     r"\[overspill (?P<handle_zh>ovs_[a-z0-9]+)：共 (?P<lines_zh>[0-9]{1,18}) 行"
@@ -124,6 +127,7 @@ def header(
     access: Access,
     language: Language,
     redactions: int = 0,
+    folded: bool = False,
 ) -> str:
     """The first line of a bounded text: what this is, the key finding, the next call."""
     words = WORDS[language]
@@ -135,7 +139,7 @@ def header(
     if redactions:
         sentences.append(words.redacted.format(count=redactions))
     if gap is None:
-        sentences.append(words.folded)
+        sentences += [words.folded] if folded else []
     elif kept.handle is None:
         sentences.append(words.rerun)
     else:

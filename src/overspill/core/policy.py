@@ -43,6 +43,10 @@ class Policy:
     """What the caller gets when cutting or storing fails: an honest excerpt, or the output as it came."""
 
     def __post_init__(self) -> None:
+        for name in ("budget", "limit"):
+            size: object = getattr(self, name)
+            if not isinstance(size, Budget) and (name, size) != ("limit", None):
+                raise PolicyError(name, size, "a Budget, as in Budget(max_bytes=9_000)")
         if self.language not in WORDS:
             raise PolicyError("language", self.language, " or ".join(WORDS))
         if self.carrier not in ("text", "json"):
@@ -55,6 +59,9 @@ class Policy:
             raise PolicyError("counter", self.counter, "a callable from text to a number of tokens")
         if self.counter is not estimate_tokens:
             _try(self.counter)
+        secrets: object = self.redact
+        if not isinstance(secrets, list | tuple) or not all(isinstance(each, Secret) for each in secrets):
+            raise PolicyError("redact", secrets, "a tuple of Secrets, as redact.BUILT_IN is")
         if self.redact:
             Redactor(self.redact)  # a pattern that is none is refused here
         if self.layout is not None and not isinstance(self.layout, Layout):

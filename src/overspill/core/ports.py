@@ -169,7 +169,11 @@ class Blob(Protocol):
 
 
 class Spill(Protocol):
-    """An output on its way into the store. Either ``commit`` or ``discard`` ends it."""
+    """An output on its way into the store. Either ``commit`` or ``discard`` ends it.
+
+    One that wants to know the lines may have ``counted_by(lines: LineStarts)``: it is called before the first
+    ``write``, and ``lines`` is complete before ``commit``.
+    """
 
     def write(self, data: bytes) -> None: ...
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from overspill.core import notice
 from overspill.core.capture import Cut
 from overspill.core.excerpt import Costs, Excerpt, gaps_between
-from overspill.core.measure import Measure, Size, cut_after, cut_before, display, encode, readable, within
+from overspill.core.measure import Measure, Size, cut_after, cut_before, display, encode, visible, well_formed, within
 from overspill.core.model import UNITS, Bounded, Budget, Gap, Part, Span
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
@@ -50,7 +50,10 @@ def _laid_out(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Boun
         shown = "".join(part.text for part in bounded.parts if part.span).removesuffix("\n")
         share = min(_share(shown, policy.budget, policy.measure), _share(bounded.text, policy.laid_out, policy.measure))
         if share >= 1:
-            return bounded
+            # What a layout shows is its own; what a strategy composes must leave no byte unaccounted for.
+            if policy.layout or _is_accounted(bounded):
+                return bounded
+            raise ValueError("what the strategy composed leaves bytes unaccounted for")
         shorter = shorter.less(share)
     return None
 
@@ -63,8 +66,8 @@ def _share(text: str, budget: Budget, measure: Measure) -> float:
 
 def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Bounded:
     header, parts = selection.compose(kept, access=policy.access, language=policy.language)
-    header = _valid(header)
-    parts = tuple(part._replace(text=_valid(part.text)) if part.gap else part for part in parts)
+    header = well_formed(header)
+    parts = tuple(part._replace(text=well_formed(part.text)) if part.gap else part for part in parts)
     return Bounded(
         text=header + "".join(part.text for part in parts),
         truncated=True,
@@ -79,9 +82,15 @@ def _composed(selection: Composed, cut: Cut, kept: Kept, policy: Policy) -> Boun
     )
 
 
-def _valid(words: str) -> str:
-    """Words of ours as Unicode: a path or a fault may hold what was no UTF-8."""
-    return words if words.isascii() else readable(encode(words))
+def _is_accounted(bounded: Bounded) -> bool:
+    """Do the parts make up the whole output?"""
+    at = 0
+    for part in bounded.parts:
+        stretch = part.span or part.gap
+        if stretch is None or stretch.start != at:
+            return False
+        at = stretch.end
+    return at == bounded.total_bytes
 
 
 class _Draft:
@@ -149,10 +158,10 @@ class _Draft:
                 break
         return bounded
 
-    def _header(self, selection: Selection, shown_lines: int, gap: Gap | None) -> str:
+    def _header(self, selection: Selection, shown_lines: int, gap: Gap | None, *, folded: bool = False) -> str:
         """The fullest header that leaves most of the budget to the excerpt."""
         for headline, gap_named in ((selection.headline, gap), ("", gap)):
-            header = _valid(
+            header = well_formed(
                 notice.header(
                     self._kept,
                     totals=self._cut.totals,
@@ -162,6 +171,7 @@ class _Draft:
                     access=self._policy.access,
                     language=self._policy.language,
                     redactions=self._cut.redactions,
+                    folded=folded,
                 )
             )
             if self._takes_little(self._measure.size(header, self._budget)):
@@ -169,7 +179,7 @@ class _Draft:
         return self._short_header(shown_lines)
 
     def _short_header(self, shown_lines: int, reason_chars: int = notice.REASON_CHARS) -> str:
-        return _valid(
+        return well_formed(
             notice.short_header(
                 self._kept,
                 totals=self._cut.totals,
@@ -195,7 +205,7 @@ class _Draft:
         if short:
             header = self._short_header(shown_lines, reason_chars)
         else:
-            header = self._header(selection, shown_lines, first_gap)
+            header = self._header(selection, shown_lines, first_gap, folded=not gaps and _is_folded(parts))
         text = header + "".join(part.text for part in parts)
         bounded = Bounded(
             text=text,
@@ -218,7 +228,7 @@ class _Draft:
         told: dict[Gap, str] = {}
         left = [bound * _TOLD_SHARE for bound in self._budget.bounds if bound]
         for gap in sorted(gaps, key=lambda gap: (-gap.omitted_bytes, gap.start)):
-            told[gap] = notice.shortened(selection.describe(gap), notice.DESCRIPTION_CHARS)
+            told[gap] = well_formed(notice.shortened(selection.describe(gap), notice.DESCRIPTION_CHARS))
             used = self._measure.size(told[gap], self._budget)._replace(lines=0)
             bounded = zip(used, self._budget.bounds, strict=True)
             left = [room - size for room, size in zip(left, (size for size, bound in bounded if bound), strict=True)]
@@ -228,7 +238,8 @@ class _Draft:
 
     def _mark(self, selection: Selection, gap: Gap, description: str) -> str:
         words = notice.mark(gap, description, language=self._policy.language)
-        return selection.mark(gap, words) or words
+        own = selection.mark(gap, words)
+        return well_formed(visible(own)) if own else words
 
     def _takes_little(self, size: Size) -> bool:
         return all(
@@ -266,6 +277,11 @@ def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list
     if waiting:
         parts.append(_mark_part(waiting.pop(0), marker))
     return parts
+
+
+def _is_folded(parts: Sequence[Part]) -> bool:
+    """Does the text show source otherwise than it is?"""
+    return any(part.span and encode(part.text) != part.span.data for part in parts)
 
 
 def _mark_part(gap: Gap, marker: Marker) -> Part:

@@ -1,9 +1,7 @@
 """Counts lines while bytes stream by, and remembers where some of them start.
 
-An index holds, for every stretch of ``stride`` bytes, the first line that starts in it.  The stride
-doubles whenever the entries would be more than ``MOST_ENTRIES``, so the index of any output is small and
-its memory bounded, and the nearest known start is never further away than one stride and one line.
-The same bytes give the same index, however they were cut into chunks.
+The nearest known start is never further away than one stride and one line, and the index of any output
+is small.  The same bytes give the same index, however they were cut into chunks.
 """
 
 from __future__ import annotations
@@ -12,8 +10,8 @@ import sys
 from array import array
 from bisect import bisect_right
 
-FIRST_STRIDE = 64 * 1024
-MOST_ENTRIES = 4096
+from overspill.core.line_starts import LineStarts
+
 WORTH_BYTES = 256 * 1024
 """Outputs below this are scanned faster than an index is looked up."""
 
@@ -21,16 +19,13 @@ WORTH_BYTES = 256 * 1024
 class LineCounter:
     """Feed it every byte once; ``lines`` and ``size`` are those of all that was fed."""
 
-    __slots__ = ("_ends_open", "_mark", "_newlines", "_offsets", "_starts", "_stride", "size")
+    __slots__ = ("_ends_open", "_newlines", "_starts", "size")
 
     def __init__(self) -> None:
         self.size = 0
         self._newlines = 0
         self._ends_open = False
-        self._stride = FIRST_STRIDE
-        self._mark = FIRST_STRIDE
-        self._starts = array("Q")
-        self._offsets = array("Q")
+        self._starts = LineStarts()
 
     @property
     def lines(self) -> int:
@@ -41,39 +36,20 @@ class LineCounter:
             return
         at = 0
         while True:
-            wanted = max(self._mark - 1 - self.size, at)
+            wanted = max(self._starts.mark - 1 - self.size, at)
             newline = data.find(b"\n", wanted) if wanted < len(data) else -1
             if newline < 0:
                 break
             self._newlines += data.count(b"\n", at, newline + 1)
             at = newline + 1
-            self._note(self._newlines + 1, self.size + at)
+            self._starts.note(self._newlines + 1, self.size + at)
         self._newlines += data.count(b"\n", at) if at else data.count(b"\n")
         self.size += len(data)
         self._ends_open = data[-1] != 0x0A
 
-    def _note(self, line: int, offset: int) -> None:
-        self._starts.append(line)
-        self._offsets.append(offset)
-        if len(self._starts) > MOST_ENTRIES:
-            self._thin()
-        self._mark = (offset // self._stride + 1) * self._stride
-
-    def _thin(self) -> None:
-        self._stride *= 2
-        starts, offsets, mark = array("Q"), array("Q"), self._stride
-        for line, offset in zip(self._starts, self._offsets, strict=True):
-            if offset >= mark:
-                starts.append(line)
-                offsets.append(offset)
-                mark = (offset // self._stride + 1) * self._stride
-        self._starts, self._offsets = starts, offsets
-
     def packed(self) -> bytes:
         """The index in bytes; empty for an output too small to need one."""
-        if self.size < WORTH_BYTES:
-            return b""
-        return _little(self._starts) + _little(self._offsets)
+        return self._starts.packed() if self.size >= WORTH_BYTES else b""
 
 
 def nearest(packed: bytes, line: int) -> tuple[int, int]:
@@ -96,10 +72,3 @@ def nearest_to_offset(packed: bytes, offset: int) -> tuple[int, int]:
     half = len(numbers) // 2
     place = bisect_right(numbers, offset, half) - half - 1
     return (1, 0) if place < 0 else (numbers[place], numbers[half + place])
-
-
-def _little(numbers: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        numbers = array("Q", numbers)
-        numbers.byteswap()
-    return numbers.tobytes()

@@ -20,11 +20,12 @@ from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
 from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
 from overspill.store import recovery, upkeep
+from overspill.store.commit import commit
 from overspill.store.files import in_words, private_directory, require_directory, sync_directory, write_private
-from overspill.store.handles import PREFIX, code_of, typed
+from overspill.store.handles import PREFIX, typed
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
 from overspill.store.local_blobs import LocalSpill, open_blob
-from overspill.store.names import DEFAULT, checked_template, file_name
+from overspill.store.names import DEFAULT, checked_template
 from overspill.store.quantities import duration_days
 from overspill.store.retention import Doomed, Retention
 from overspill.store.tombstones import Tombstone
@@ -32,6 +33,7 @@ from overspill.store.tombstones import Tombstone
 if TYPE_CHECKING:
     from overspill.store.index import Entry, Index
     from overspill.store.journal import Journal
+    from overspill.store.tally import Tallied
 
 T = TypeVar("T")
 
@@ -71,7 +73,7 @@ class LocalStore:
             raise PolicyError(
                 "store.durable", durable, '"process" (survives its crash) or "power" (survives a power cut)'
             )
-        self.root = Path(os.path.expanduser(root)).absolute()
+        self.root, self._misplaced = _placed(root)
         self.where = str(self.root)
         self.naming = checked_template(naming)
         self.retention = Retention.of(
@@ -279,15 +281,15 @@ class LocalStore:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _keep(self, spill: LocalSpill, call: Call) -> Stored:
+    def _keep(self, spill: LocalSpill, tallied: Tallied, call: Call) -> Stored:
         if self._durable == "power":
             with self._faults():
                 spill.sync()
-        row = self.run(lambda index: self._keep_in(index, spill, call), writing=True)
+        row = self.run(lambda index: commit(self, index, spill, tallied, call), writing=True)
         if self._durable == "power":
             with self._faults():
                 sync_directory(self.root)
-        self._written += spill.size
+        self._written += tallied.size
         tenth = (self.retention.max_total_bytes or 0) // 10
         if not self._kept_up or 0 < tenth < self._written:
             # Upkeep is a courtesy here: its faults must not cost the output that was just kept.
@@ -295,83 +297,6 @@ class LocalStore:
             with suppress(StoreError):
                 self.run(lambda index: upkeep.light_pass(self, index), writing=True)
         return row
-
-    def _keep_in(self, index: Index, spill: LocalSpill, call: Call) -> Stored:
-        from overspill.store.journal import Kept
-
-        code = code_of(spill.digest)
-        undo: Callable[[], None] | None = None
-        try:
-            with index.transaction():
-                # The time is that of our turn, not of when we queued for it: so order of time is order of commit, and a
-                # listing in progress never meets an output a second time, further down.
-                now = self.clock()
-                near = index.near(code)
-                known = index.by_code(code) if code in near else None
-                handle = known.row.handle if known else index.handle_for(code, near)
-                name = self._plain_name(index, known, handle, call, now)
-                times = known.row.times + 1 if known else 1
-                self.journal.append(
-                    Kept(
-                        digest=spill.digest,
-                        handle=handle,
-                        name=name,
-                        bytes=spill.size,
-                        lines=spill.lines,
-                        created=now,
-                        call=call,
-                        times=times,
-                    ),
-                    now=now,
-                )
-                final = os.path.join(self.where, name)
-                if known is None or not self._is_whole(known):
-                    spill.move_to(final)
-                    temporary = spill.path
-                    undo = lambda: os.replace(final, temporary)  # noqa: E731
-                row = Stored(
-                    handle=handle, digest=spill.digest, bytes=spill.size, lines=spill.lines, created=now, read=now,
-                    call=call, path=final, times=times, pinned=known.row.pinned if known else False,
-                )  # fmt: skip
-                if known is None:
-                    index.insert(row, name, spill.line_starts)
-                    if code in near:
-                        index.revive(code)
-                else:
-                    index.seen_again(code, call, now, times=times)
-                    if known.name != name:
-                        index.update(code, name=name, encoding="", kept_bytes=None)
-        except BaseException:
-            if undo:
-                with suppress(OSError):
-                    undo()
-            raise
-        if undo:
-            spill.settled()
-        if known is not None and known.name != name:
-            upkeep.drop_unnamed(self, index, known.name)
-        return row
-
-    def _plain_name(self, index: Index, known: Entry | None, handle: str, call: Call, now: float) -> str:
-        if known is not None:
-            self.file_of(known)
-            return known.name.removesuffix(".zst") if known.encoding else known.name
-        name = file_name(self.naming, handle=handle, call=call, now=now)
-        ordinal = 0
-        while self.naming != DEFAULT and (index.has_name(name) or os.path.lexists(self.root / name)):
-            ordinal += 1
-            name = file_name(self.naming, handle=handle, call=call, now=now, ordinal=ordinal)
-        return name
-
-    def _is_whole(self, entry: Entry) -> bool:
-        """Is the plain file there in its full length? A compressed one counts as missing: it is made plain again."""
-        if entry.encoding:
-            return False
-        try:
-            found = os.lstat(self.file_of(entry))
-        except OSError:
-            return False
-        return recovery.is_regular(found) and found.st_size == entry.row.bytes
 
     def _open_entry(self, entry: Entry) -> Blob:
         try:
@@ -470,6 +395,8 @@ class LocalStore:
     @contextmanager
     def _faults(self) -> Iterator[None]:
         """Whatever the disk or the index says becomes one sentence."""
+        if self._misplaced:
+            raise StoreUnavailable(self.where, self._misplaced)
         try:
             yield
         except StoreError:
@@ -480,3 +407,16 @@ class LocalStore:
             if words := recovery.index_fault(error):
                 raise StoreUnavailable(self.where, words) from error
             raise
+
+
+def _placed(root: str | os.PathLike[str]) -> tuple[Path, str]:
+    """The absolute path of a store, and why there can't be one: a tool that is given such a store must not fail."""
+    path = Path(os.path.expanduser(root))
+    try:
+        if b"\0" in os.fsencode(path):
+            return path, "a path can't hold a NUL character; name another"
+        return path.absolute(), ""
+    except UnicodeError:
+        return path, "its path has characters that no file name can have; name another"
+    except OSError:
+        return path, "its path is relative and the working directory is gone; name an absolute path"

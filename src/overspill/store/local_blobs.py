@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,12 @@ from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
 from overspill.errors import StoreUnavailable
 from overspill.store.files import in_words, open_regular, open_temporary, read_at, write_all
-from overspill.store.lines import LineCounter
+from overspill.store.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from overspill.core.line_starts import LineStarts
     from overspill.store.local import LocalStore
 
 GATHERED_BYTES = 128 * 1024
@@ -23,34 +23,19 @@ GATHERED_BYTES = 128 * 1024
 
 
 class LocalSpill:
-    """Streams into a locked temporary file; digest and lines are counted on the way."""
+    """Streams into a locked temporary file; what is to be known of it is tallied on the way."""
 
     def __init__(self, store: LocalStore, directory: str) -> None:
         self._store = store
         self._gathered = bytearray()
-        self._sha256 = hashlib.sha256()
-        self._counter = LineCounter()
+        self._tally = Tally(store.where)
         self._handle, self.path = open_temporary(directory)
 
-    @property
-    def digest(self) -> str:
-        return self._sha256.hexdigest()
-
-    @property
-    def size(self) -> int:
-        return self._counter.size
-
-    @property
-    def lines(self) -> int:
-        return self._counter.lines
-
-    @property
-    def line_starts(self) -> bytes:
-        return self._counter.packed()
+    def counted_by(self, lines: LineStarts) -> None:
+        self._tally.counted_by(lines)
 
     def write(self, data: bytes) -> None:
-        if self._handle < 0:
-            raise StoreUnavailable(self._store.where, "this spill has ended")
+        self._require_open()
         if not self._gathered and len(data) >= GATHERED_BYTES // 4:
             self._persist(data)
             return
@@ -59,11 +44,10 @@ class LocalSpill:
             self._flush()
 
     def commit(self, call: Call) -> Stored:
-        if self._handle < 0:
-            raise StoreUnavailable(self._store.where, "this spill has ended")
+        self._require_open()
         try:
             self._flush()
-            return self._store._keep(self, call)
+            return self._store._keep(self, self._tally.finish(), call)
         finally:
             self.discard()
 
@@ -72,7 +56,7 @@ class LocalSpill:
         if self._handle < 0:
             return
         handle, self._handle = self._handle, -1
-        path, self.path = self.path, ""
+        path, self.path = self.path if self._tally.is_ours else "", ""
         self._gathered.clear()
         if path:
             # The lock ends with the handle, so the file goes first; Windows wants it the other way round.
@@ -102,6 +86,12 @@ class LocalSpill:
         if self._handle >= 0:
             self._flush()
 
+    def _require_open(self) -> None:
+        if self._handle < 0:
+            raise StoreUnavailable(self._store.where, "this spill has ended")
+        # A forked child shares the file: what it wrote would stand in the middle of its parent's output.
+        self._tally.require_ours()
+
     def _flush(self) -> None:
         if self._gathered:
             data = bytes(self._gathered)
@@ -114,8 +104,7 @@ class LocalSpill:
         except OSError as error:
             self.discard()
             raise StoreUnavailable(self._store.where, in_words(error)) from error
-        self._sha256.update(data)
-        self._counter.feed(data)
+        self._tally.feed(data)
 
 
 class FileBlob:

@@ -6,22 +6,26 @@ makes room when the bound is reached; handles that went are answered with a tomb
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
 from overspill.errors import AmbiguousHandle, ExpiredHandle, StoreUnavailable, UnknownHandle
 from overspill.store.handles import PREFIX, code_of, code_range, shortest, typed
-from overspill.store.lines import LineCounter, nearest
+from overspill.store.lines import nearest
 from overspill.store.quantities import size_bytes
 from overspill.store.retention import Doomed, Retention, doomed
+from overspill.store.tally import Tallied, Tally
 from overspill.store.tombstones import MOST_TOMBSTONES, Tombstone
+
+if TYPE_CHECKING:
+    from overspill.core.line_starts import LineStarts
 
 
 class BytesBlob:
@@ -174,8 +178,8 @@ class MemoryStore:
             raise ExpiredHandle(tombstone.handle, tombstone.words)
         raise UnknownHandle(PREFIX + start)
 
-    def _keep(self, data: bytes, digest: str, counter: LineCounter, call: Call) -> Stored:
-        code = code_of(digest)
+    def _keep(self, data: bytes, tallied: Tallied, call: Call) -> Stored:
+        code = code_of(tallied.digest)
         now = self._clock()
         with self._lock:
             known = self._rows.get(code)
@@ -184,15 +188,15 @@ class MemoryStore:
             else:
                 row = Stored(
                     handle=self._handle_for(code),
-                    digest=digest,
+                    digest=tallied.digest,
                     bytes=len(data),
-                    lines=counter.lines,
+                    lines=tallied.lines,
                     created=now,
                     read=now,
                     call=call,
                 )
                 self._make_room(len(data))
-                self._data[code] = (data, counter.packed())
+                self._data[code] = (data, tallied.line_starts)
                 self._codes.insert(bisect_left(self._codes, code), code)
                 self._total += len(data)
                 self._tombstones.pop(code, None)
@@ -236,9 +240,11 @@ class MemorySpill:
         self._store = store
         self._max_bytes = max_bytes
         self._data = bytearray()
-        self._digest = hashlib.sha256()
-        self._counter = LineCounter()
+        self._tally = Tally(store.where)
         self._ended = False
+
+    def counted_by(self, lines: LineStarts) -> None:
+        self._tally.counted_by(lines)
 
     def write(self, data: bytes) -> None:
         if self._ended:
@@ -247,15 +253,14 @@ class MemorySpill:
             self.discard()
             raise StoreUnavailable(self._store.where, f"it holds at most {self._max_bytes:,} bytes")
         self._data += data
-        self._digest.update(data)
-        self._counter.feed(data)
+        self._tally.feed(data)
 
     def commit(self, call: Call) -> Stored:
         if self._ended:
             raise StoreUnavailable(self._store.where, "this spill has ended")
         self._ended = True
         data, self._data = bytes(self._data), bytearray()
-        return self._store._keep(data, self._digest.hexdigest(), self._counter, call)
+        return self._store._keep(data, self._tally.finish(), call)
 
     def discard(self) -> None:
         self._ended = True

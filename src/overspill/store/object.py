@@ -172,7 +172,7 @@ class ObjectStore:
         """Makes an upload an output; the upload goes when the same bytes are here already."""
         with self.bucket.faults():
             while True:
-                read = self.rows.read(code_of(spill.digest))
+                read = self.rows.read(code_of(spill.tallied.digest))
                 row = self._again(spill, read.row, call) if read and read.row else self._first(spill, read, call)
                 if row is not None:
                     break
@@ -223,10 +223,10 @@ class ObjectStore:
         from overspill.store.object_rows import Row
 
         spill.upload()
-        now = self.clock()
+        now, whole = self.clock(), spill.tallied
         row = Row(
-            digest=spill.digest, handle=self.rows.handle_for(code_of(spill.digest)), blob=spill.key, bytes=spill.size,
-            lines=spill.lines, created=now, read=now, call=call,
+            digest=whole.digest, handle=self.rows.handle_for(code_of(whole.digest)), blob=spill.key, bytes=whole.size,
+            lines=whole.lines, created=now, read=now, call=call,
         )  # fmt: skip
         return row if self.rows.put(row, instead_of=read.found if read else None) else None
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
 from overspill.errors import StoreUnavailable
-from overspill.store.lines import LineCounter
+from overspill.store.tally import Tallied, Tally
 
 if TYPE_CHECKING:
+    from overspill.core.line_starts import LineStarts
     from overspill.store.object import ObjectStore
     from overspill.store.object_rows import Row
 
@@ -38,27 +39,21 @@ class ObjectSpill:
         self._store = store
         self._gathered = bytearray()
         self._writer: Any = None
-        self._sha256 = hashlib.sha256()
-        self._counter = LineCounter()
+        self._tally = Tally(store.where)
         self._ended = False
 
-    @property
-    def digest(self) -> str:
-        return self._sha256.hexdigest()
+    def counted_by(self, lines: LineStarts) -> None:
+        self._tally.counted_by(lines)
 
-    @property
-    def size(self) -> int:
-        return self._counter.size
-
-    @property
-    def lines(self) -> int:
-        return self._counter.lines
+    @cached_property
+    def tallied(self) -> Tallied:
+        """What is known of the whole: asked for when all is written."""
+        return self._tally.finish()
 
     def write(self, data: bytes) -> None:
         if self._ended:
             raise StoreUnavailable(self._store.where, "this spill has ended")
-        self._sha256.update(data)
-        self._counter.feed(data)
+        self._tally.feed(data)
         rest = memoryview(data)
         while len(self._gathered) + len(rest) >= PART_BYTES:
             room = PART_BYTES - len(self._gathered)
@@ -90,8 +85,8 @@ class ObjectSpill:
             self._store.bucket.put(self.key, bytes(self._gathered))
             self._gathered.clear()
             self.uploaded = True
-        if packed := self._counter.packed():
-            self._store.bucket.put(lines_key(self.key), packed)
+        if line_starts := self.tallied.line_starts:
+            self._store.bucket.put(lines_key(self.key), line_starts)
 
     def discard(self) -> None:
         """Ends it. Parts that were sent never become an object; a rule of the bucket removes them."""

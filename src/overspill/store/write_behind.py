@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any
 
+from overspill.core.line_starts import LineStarts
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Spill, Store, Stored
 
@@ -53,6 +54,9 @@ class _Spill:
     @property
     def path(self) -> str:
         return str(getattr(self._spill, "path", ""))
+
+    def counted_by(self, lines: LineStarts) -> None:
+        lines.offer(self._spill)
 
     def write(self, data: bytes) -> None:
         if self._thread is None:

@@ -28,7 +28,8 @@ class Ends:
     name: str = "ends"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.head_share <= 1:
+        share: object = self.head_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
             raise PolicyError("head_share", self.head_share, "a number from 0 to 1")
 
     def selector(self, room: Budget, call: Call) -> EndsSelector:
