@@ -252,7 +252,7 @@ class Conversation:
             return b""
         if pending is None:
             return line
-        if not bytes(found.result):
+        if not len(found.result):
             changed = self._refused(line, pending)
         elif pending.method == "tools/list":
             changed = self.book.page(line, first=pending.first_page)

@@ -6,6 +6,7 @@ members that nobody asks for are never decoded.  What a message means is the bus
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import Any
@@ -28,7 +29,7 @@ class Envelope(msgspec.Struct):
     @property
     def key(self) -> object:
         """The id as a value, to be compared: servers write it with spaces and escapes of their own."""
-        return decoded(self.id) if bytes(self.id) else None
+        return decoded(self.id) if len(self.id) else None
 
     @property
     def is_request(self) -> bool:
@@ -115,25 +116,25 @@ class Lines:
     """Chunks in, whole lines out, each with its line end; the rest of the stream is its last line."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []
+        self._held = io.BytesIO()
 
     def feed(self, chunk: bytes) -> list[bytes]:
         last = chunk.rfind(b"\n") + 1
         if not last:
-            self._held.append(chunk)
+            self._held.write(chunk)
             return []
         whole = chunk if last == len(chunk) else chunk[:last]
-        if self._held:
-            whole = b"".join((*self._held, whole))
-            self._held = []
+        if self._held.tell():
+            self._held.write(whole)
+            whole = self.rest()
         if last < len(chunk):
-            self._held.append(chunk[last:])
+            self._held.write(chunk[last:])
         if whole.find(b"\n") == len(whole) - 1:
             return [whole]
         return whole.splitlines(keepends=True) if whole.find(b"\r") < 0 else _at_newlines(whole)
 
     def rest(self) -> bytes:
-        held, self._held = b"".join(self._held), []
+        held, self._held = self._held.getvalue(), io.BytesIO()  # its very buffer, and no copy
         return held
 
 
