@@ -389,6 +389,37 @@ def test_what_still_comes_after_the_host_has_said_all_is_not_cut_off(host: Host)
     assert host.process.wait(20) == 0
 
 
+SLOW = """
+import sys, time
+from overspill.mcp import stdio
+from overspill.mcp.command import conversation
+
+def slowly():
+    made = conversation({})()
+    begun = made.begun_from_server
+    def later(work):
+        time.sleep(stdio.ENDING_SECONDS + 0.5)
+        return work()
+    def slow(line):
+        found = begun(line)
+        return found if isinstance(found, bytes) else lambda: later(found)
+    made.begun_from_server = slow
+    return made
+
+sys.exit(stdio.run(sys.argv[1:], slowly))
+"""
+
+
+def test_a_result_in_work_is_waited_for_after_the_host_has_said_all() -> None:
+    """However long it takes, and small ones behind it come before it."""
+    params = {"name": "text", "arguments": {"size": 200_000}}
+    said = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    small = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+    done = subprocess.run([sys.executable, "-c", SLOW, *RAW], input=b"%b\n%b\n" % (said, small), capture_output=True)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [2, 1]
+    assert done.returncode == 0
+
+
 def test_a_command_that_is_not_there() -> None:
     done = subprocess.run(interposed(["/no/such/server"]), capture_output=True, text=True)
     assert done.returncode == 127

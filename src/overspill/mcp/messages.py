@@ -38,6 +38,9 @@ _SMALL_BYTES = 16_384
 
 log = logging.getLogger("overspill")
 
+Work = Callable[[], bytes]
+"""What becomes of a message, once it is called."""
+
 
 class ReadBack(Protocol):
     """What answers the read-back tools."""
@@ -215,17 +218,32 @@ class Conversation:
     # From the server
 
     def from_server(self, line: bytes) -> bytes:
+        found = self.begun_from_server(line)
+        return found if isinstance(found, bytes) else found()
+
+    def begun_from_server(self, line: bytes) -> bytes | Work:
+        """The same; a large result, which takes its time, is work for any thread: others may overtake it."""
         try:
-            return self._from_server(line)
+            found = self._from_server(line)
         except Exception as fault:
-            log.warning("a message of the server passes as it is: %r", fault)
-            return line
+            return _as_it_is(line, fault)
+        if isinstance(found, bytes):
+            return found
+        work = found
+
+        def done() -> bytes:
+            try:
+                return work()
+            except Exception as fault:
+                return _as_it_is(line, fault)
+
+        return done
 
     async def from_server_beside(self, line: bytes) -> bytes:
         """The same beside an event loop: a large message does not stop it."""
         return self.from_server(line) if len(line) < _SMALL_BYTES else await in_thread(self.from_server, line)
 
-    def _from_server(self, line: bytes) -> bytes:
+    def _from_server(self, line: bytes) -> bytes | Work:
         found = wire.envelope(line)
         if found is not None:
             return self._one_from_server(line, found)
@@ -236,12 +254,13 @@ class Conversation:
         changed = []
         for item in items:
             one = wire.envelope(item)
-            changed.append(item if one is None else self._one_from_server(item, one))
+            became = item if one is None else self._one_from_server(item, one)
+            changed.append(became if isinstance(became, bytes) else became())
         if changed == items:
             return line
         return b"[" + b",".join(changed) + b"]" + _end_of(line)
 
-    def _one_from_server(self, line: bytes, found: Envelope) -> bytes:
+    def _one_from_server(self, line: bytes, found: Envelope) -> bytes | Work:
         if not found.is_response:
             return line
         self.is_started = True
@@ -252,38 +271,33 @@ class Conversation:
             return b""
         if pending is None:
             return line
-        if not len(found.result):
-            changed = self._refused(line, pending)
-        elif pending.method == "tools/list":
-            changed = self.book.page(line, first=pending.first_page)
-        elif pending.method in _OF_TOOLS:
-            changed = self._result(line, pending, found)
-        elif pending.method == "resources/read" and self._rules.resources == "bound":
-            changed = self._bounded(line, pending, member="contents")
-        else:
+        if pending.method == "tools/list" and len(found.result):
+            return _ended(self.book.page(line, first=pending.first_page), line)
+        how = self._bounding(line, pending, found)
+        if how is None:
             return line
-        return line if changed is line else changed + _end_of(line)
+        if len(line) < _SMALL_BYTES:
+            return _ended(how(line), line)
+        return lambda: _ended(how(line), line)
 
-    def _refused(self, line: bytes, pending: _Pending) -> bytes:
-        """Some servers put into an error what others put into a result that is one."""
-        bounder = self._rules.bounder(pending.tool) if pending.method in _OF_TOOLS else None
-        return line if bounder is None else bound_refusal(line, self._setting(bounder, pending))
-
-    def _result(self, line: bytes, pending: _Pending, found: Envelope) -> bytes:
-        if self.book.is_read_back(pending.tool):
-            return line
-        if len(line) < 4096 and b'"task"' in line:
+    def _bounding(self, line: bytes, pending: _Pending, found: Envelope) -> Callable[[bytes], bytes] | None:
+        """What makes a response fit, by all that is known now; None for one that passes."""
+        is_of_tool, is_result = pending.method in _OF_TOOLS, len(found.result) > 0
+        is_resource = is_result and pending.method == "resources/read" and self._rules.resources == "bound"
+        if not (is_of_tool or is_resource) or (is_result and self.book.is_read_back(pending.tool)):
+            return None
+        if is_result and is_of_tool and len(line) < 4096 and b'"task"' in line:
             self._note_task(found, pending.tool)
-        return self._bounded(line, pending, member="content")
-
-    def _bounded(self, line: bytes, pending: _Pending, *, member: str) -> bytes:
         bounder = self._rules.bounder(pending.tool)
         if bounder is None:
-            return line
+            return None
         setting = self._setting(bounder, pending)
+        if not is_result:  # some servers put into an error what others put into a result that is one
+            return lambda line: bound_refusal(line, setting)
         if b"structuredContent" in line:
             setting = replace(setting, plan=self.book.plan(pending.tool))
-        return bound_message(line, setting, member=member)
+        member = "content" if is_of_tool else "contents"
+        return lambda line: bound_message(line, setting, member=member)
 
     def _setting(self, bounder: Bounder, pending: _Pending) -> Setting:
         return Setting(
@@ -348,6 +362,15 @@ class Conversation:
                 result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
             return wire.response(found.id, result)
         return wire.refusal(found.id, SERVER_GONE, self._gone)
+
+
+def _as_it_is(line: bytes, fault: Exception) -> bytes:
+    log.warning("a message of the server passes as it is: %r", fault)
+    return line
+
+
+def _ended(changed: bytes, line: bytes) -> bytes:
+    return line if changed is line else changed + _end_of(line)
 
 
 def _is_modern(params: _CallParams) -> bool:
