@@ -23,6 +23,7 @@ from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, Outlet, OwnCalls
 from overspill.mcp.streams import Streams, messages_of
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _NOTE_SECONDS = 30
 """A notification is not waited for longer: what comes after it waits too."""
 _WAITING_LINES = 64
-_REFUSED = -32000
 _OFFERED = "application/json, text/event-stream"
 
 
@@ -71,12 +71,15 @@ class Bridge:
         self._batches: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._renewing = asyncio.Lock()
+        self._is_reached = False
+        self._is_missed = False
+        """Of a server that has answered nothing yet: has anything been asked of it in vain?"""
 
     async def run(self) -> int:
         import httpx
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
-        timeout = httpx.Timeout(None, connect=30)
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         async with httpx.AsyncClient(headers=self._given, timeout=timeout, limits=limits) as client:
             self._client = client
             self._streams = Streams(client, lambda: self._url, self._stream_headers)
@@ -86,7 +89,7 @@ class Bridge:
             while line := await lines.get():
                 await self._from_host(line)
             await self._end()
-        return 0
+        return 1 if self._is_missed and not self._is_reached else 0
 
     async def _from_host(self, line: bytes) -> None:
         if not line.strip():
@@ -128,9 +131,9 @@ class Bridge:
             return
         try:
             async with asyncio.timeout(_NOTE_SECONDS), self._posted(message) as got:
-                lost = f"{shown_url(self._url)} answered {got.status_code}" if got.status_code >= 400 else ""
+                lost = answered_with(got, self._url) if got.status_code >= 300 else ""
         except Exception as fault:
-            lost = _in_words(fault, self._url)
+            lost = in_words(fault, self._url)
         if lost:
             print(f"overspill: a notification was lost: {lost}", file=sys.stderr)
         if found.method == "notifications/initialized":
@@ -144,9 +147,9 @@ class Bridge:
                 async for data in messages_of(got):
                     await self._pass(data, None)
                     requests = []
-                failed = f"the server at {shown_url(self._url)} answered {got.status_code}"
+                failed = answered_with(got, self._url)
         except Exception as fault:
-            failed = _in_words(fault, self._url)
+            failed = in_words(fault, self._url)
         for found in requests:
             await self._refuse(found, failed)
 
@@ -184,7 +187,7 @@ class Bridge:
         except asyncio.CancelledError:
             raise
         except Exception as fault:
-            await self._refuse(found, _in_words(fault, self._url))
+            await self._refuse(found, in_words(fault, self._url))
 
     async def _exchange(self, message: bytes, found: wire.Envelope, *, attempt: int = 0) -> None:
         session = self._session
@@ -197,7 +200,7 @@ class Bridge:
             body = await got.aread()
         if got.status_code in (307, 308) and attempt < 3 and self._follow(got):
             await self._exchange(message, found, attempt=attempt + 1)
-        elif got.status_code == 404 and session and found.method != "initialize" and attempt == 0:
+        elif session and found.method != "initialize" and attempt == 0 and is_lost_session(got.status_code, body):
             await self._renew(session)
             await self._exchange(message, found, attempt=1)
         else:
@@ -240,10 +243,14 @@ class Bridge:
             return False
         if got is not None and got.is_response and found is not None:
             self._learn(got, found)
+        self._is_reached = True
         if b"\n" in message or b"\r" in message:
             message = wire.on_one_line(message)
         await self._to_host(await self._conversation.from_server_beside(message))
-        return found is not None and (got is None or (got.is_response and got.key == found.key))
+        if found is None:
+            return False
+        among = [got] if got is not None else [wire.envelope(item) for item in wire.elements(message) or ()]
+        return any(one is not None and one.is_response and one.key == found.key for one in among)
 
     def _learn(self, got: wire.Envelope, found: wire.Envelope) -> None:
         if got.key == found.key and found.method == "initialize":
@@ -280,11 +287,7 @@ class Bridge:
             answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": said["error"]})
             await self._to_host(self._conversation.from_server(answer))
             return
-        advice = {401: "; give --header 'Authorization: Bearer ${TOKEN}'", 403: "; the --header given may not do this"}
-        more = advice.get(got.status_code, "")
-        if 300 <= got.status_code < 400:
-            more = f" and points to {shown_url(got.headers.get('location', ''))}; use that as --url if it is meant"
-        await self._refuse(found, f"the server at {shown_url(self._url)} answered {got.status_code}{more}")
+        await self._refuse(found, answered_with(got, self._url))
 
     def _follow(self, got: httpx.Response) -> bool:
         """A redirect within the origin: elsewhere the given headers may not go."""
@@ -296,8 +299,15 @@ class Bridge:
         return True
 
     async def _refuse(self, found: wire.Envelope, reason: str) -> None:
-        message = wire.refusal(found.id, _REFUSED, reason)
+        self._miss(reason)
+        message = wire.refusal(found.id, REFUSED, reason)
         await self._to_host(self._conversation.from_server(message))
+
+    def _miss(self, reason: str) -> None:
+        """Once, and only before the first answer: what the host makes of refusals its user may never see."""
+        if not self._is_reached and not self._is_missed:
+            self._is_missed = True
+            print(f"overspill: {reason}", file=sys.stderr)
 
     async def _to_host(self, message: bytes) -> None:
         with suppress(OSError):
@@ -324,6 +334,8 @@ class Bridge:
         if tasks:
             await asyncio.wait(tasks, timeout=ENDING_SECONDS)
         await in_thread(self._own.drain, ENDING_SECONDS)
+        if any(not task.done() for task in tasks):
+            self._miss(f"the server at {shown_url(self._url)} has not answered")
         for task in tasks:
             task.cancel()
         if self._session:
@@ -346,7 +358,3 @@ def _read_lines(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes]) ->
             put(rest)
     with suppress(RuntimeError):
         put(b"")
-
-
-def _in_words(fault: Exception, url: str) -> str:
-    return f"the server at {shown_url(url)} can't be reached: {type(fault).__name__} {fault}".strip()

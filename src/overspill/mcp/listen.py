@@ -7,14 +7,17 @@ headers of host and server pass, those given for the server are added and never 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from overspill.errors import MissingExtra, PolicyError
+from overspill.errors import MissingExtra, OverspillError, PolicyError
+from overspill.mcp import wire
 from overspill.mcp.asgi import App, OverspillASGI, Receive, Scope, Send
 from overspill.mcp.assembly import Assembly
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, in_words
 
 if TYPE_CHECKING:
     import httpx
@@ -23,6 +26,10 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOP = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length")
 )
+
+
+class NoPlace(OverspillError):
+    """The listener's address can't be had."""
 
 
 def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -> int:
@@ -36,9 +43,18 @@ def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=2
     )
-    print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
-    uvicorn.Server(config).run()
+    with _bound(host, port) as door:
+        print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
+        uvicorn.Server(config).run(sockets=[door])
     return 0
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as fault:
+        raise NoPlace(f"can't listen on {host}:{port}: {fault.strerror or fault}; give --listen another port") from None
 
 
 def checked_place(place: str) -> tuple[str, int]:
@@ -52,7 +68,7 @@ def relay(url: str, given: Mapping[str, str]) -> App:
     """An app that hands every request on to an address."""
     import httpx
 
-    timeout = httpx.Timeout(None, connect=30)
+    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
     client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,8 +88,7 @@ def relay(url: str, given: Mapping[str, str]) -> App:
         try:
             got = await client.send(request, stream=True)
         except httpx.HTTPError as fault:
-            words = f"the server can't be reached: {type(fault).__name__}".encode()
-            await _plain(send, 502, words)
+            await _refused(send, body, in_words(fault, url))
             return
         handing = asyncio.create_task(_handed_on(got, send))
         leaving = asyncio.create_task(_left(receive))
@@ -83,6 +98,15 @@ def relay(url: str, given: Mapping[str, str]) -> App:
         await asyncio.gather(handing, leaving, return_exceptions=True)
 
     return app
+
+
+async def _refused(send: Send, request: bytes, reason: str) -> None:
+    """As JSON-RPC has it, and as HTTP has it."""
+    found = wire.envelope(request)
+    answer = wire.refusal(found.id if found and found.is_request else b"null", REFUSED, reason)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 502, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
 
 
 async def _left(receive: Receive) -> None:
