@@ -15,7 +15,9 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp_hosts import observed, seen
 from mcp_wiring import SERVERS, interposer, lines, node_server, text
+from test_mcp_features import FASTMCP, a_change_of_the_list
 
 from mcp import Client, StdioServerParameters
 from overspill.mcp import headers, wire
@@ -69,6 +71,17 @@ def bridged(url: str, *options: str, mode: Any = "auto", **callbacks: Any) -> Cl
     command = interposer("--url", url, *options)
     server = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
     return Client(server, mode=mode, read_timeout_seconds=60, **callbacks)
+
+
+CELLS = [cell for cell in FASTMCP if cell is not a_change_of_the_list]  # the server would stay changed
+
+
+@pytest.mark.parametrize(("client", "era"), [("official", "new"), ("fastmcp", "old")])
+def test_every_feature_of_a_server_over_http(featured: str, client: str, era: str) -> None:
+    """As the same server has it on pipes, for a host on pipes: questions back, logs, progress and the rest."""
+    found = observed(client, interposer("--url", featured), era, CELLS)
+    for cell in CELLS:
+        assert seen(found, cell)
 
 
 @asynccontextmanager

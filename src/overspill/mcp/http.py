@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from overspill.mcp import headers as names
 from overspill.mcp import wire
 from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
-from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, Outlet, OwnCalls
+from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
 from overspill.mcp.streams import Streams, messages_of
 from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
@@ -49,6 +50,7 @@ def run(options: Mapping[str, Any]) -> int:
         from overspill.mcp.listen import listen
 
         return listen(options["listen"], url, given, parts)
+    sys.setswitchinterval(SWITCHING_SECONDS)
     return asyncio.run(Bridge(url, given, parts.conversation()).run())
 
 
@@ -71,6 +73,9 @@ class Bridge:
         self._batches: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._renewing = asyncio.Lock()
+        self._bounding = ThreadPoolExecutor(1, "overspill-bounding")  # small messages have threads of their own
+        self._in_work = 0
+        self._heard_messages = 0
         self._is_reached = False
         self._is_missed = False
         """Of a server that has answered nothing yet: has anything been asked of it in vain?"""
@@ -246,11 +251,22 @@ class Bridge:
         self._is_reached = True
         if b"\n" in message or b"\r" in message:
             message = wire.on_one_line(message)
-        await self._to_host(await self._conversation.from_server_beside(message))
+        await self._to_host(await self._bounded(message))
         if found is None:
             return False
         among = [got] if got is not None else [wire.envelope(item) for item in wire.elements(message) or ()]
         return any(one is not None and one.is_response and one.key == found.key for one in among)
+
+    async def _bounded(self, message: bytes) -> bytes:
+        found = self._conversation.begun_from_server(message)
+        self._heard_messages += 1
+        if isinstance(found, bytes):
+            return found
+        self._in_work += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._bounding, found)
+        finally:
+            self._in_work -= 1
 
     def _learn(self, got: wire.Envelope, found: wire.Envelope) -> None:
         if got.key == found.key and found.method == "initialize":
@@ -327,11 +343,13 @@ class Bridge:
         return found | ({names.LAST_EVENT: last} if last else {})
 
     async def _end(self) -> None:
-        """The host has closed its side: what is on its way may arrive, then the session ends."""
+        """The host has closed its side: what is on its way may arrive, as long as more of it comes."""
         if self._listener:
             self._listener.cancel()
         tasks = [*(task for task, _ in self._posts.values()), *self._batches]
-        if tasks:
+        before = -1
+        while any(not task.done() for task in tasks) and (before != self._heard_messages or self._in_work):
+            before = self._heard_messages
             await asyncio.wait(tasks, timeout=ENDING_SECONDS)
         await in_thread(self._own.drain, ENDING_SECONDS)
         if any(not task.done() for task in tasks):
