@@ -148,6 +148,37 @@ def test_thirty_megabytes_in_one_line(host: Host, kind: str) -> None:
         assert most_megabytes(host.process.pid) - before < (80 if kind == "twice" else 50)
 
 
+def test_small_and_large_results_each_keep_their_order_and_arrive_once(host: Host) -> None:
+    """A large one may be overtaken, by notifications too; nothing else may."""
+    begun(host)
+    large = {number for number in range(120) if number % 7 == 3}
+    for number in range(120):
+        host.call("text", id=number, size=100_000 + number if number in large else number)
+        host.call("flood", id=f"n{number}", size=1)
+    got = [host.message() for _ in range(360)]
+    assert [one["params"]["n"] for one in got if "method" in one] == [0] * 120
+    ids = [one["id"] for one in got if "id" in one]
+    assert [id for id in ids if id in large] == sorted(large)
+    assert [id for id in ids if id not in large] == [
+        id for number in range(120) for id in (number, f"n{number}") if id not in large
+    ]
+    assert all(len(json.dumps(one)) < 9_000 for one in got)
+
+
+@pytest.mark.parametrize("how", ["half", "exit", "kill"])
+def test_a_large_result_in_work_survives_the_server(host: Host, how: str) -> None:
+    begun(host)
+    host.call("text", id="large", size=3_000_000)
+    host.call(how, id="lost")
+    got = [host.line() for _ in range(3 if how == "half" else 2)]
+    if how == "half":
+        assert got.pop(1) == b'{"jsonrpc":"2.0","id":1,"resu\n'
+    large, lost = map(json.loads, got)
+    assert "ovs_" in large["result"]["content"][0]["text"]
+    assert lost["id"] == "lost"
+    assert "error" in lost
+
+
 def test_a_large_request_passes_whole(host: Host) -> None:
     big = {"jsonrpc": "2.0", "id": 5, "method": "echo", "params": {"x": "y" * 3_000_000}}
     host.send(big)

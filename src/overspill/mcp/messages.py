@@ -35,6 +35,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 SERVER_GONE = -32000
 _MOST_GIVEN_UP = 1_000
 _SMALL_BYTES = 16_384
+_MOST_COMMAND_BYTES = 1 << 20
 
 log = logging.getLogger("overspill")
 
@@ -379,6 +380,8 @@ def _is_modern(params: _CallParams) -> bool:
 
 def _command_in(arguments: Raw) -> str:
     """The command of a tool that runs commands: a strategy reads much from it."""
+    if len(arguments) > _MOST_COMMAND_BYTES:
+        return ""
     data = bytes(arguments)
     if b'"command"' not in data and b'"cmd"' not in data:
         return ""

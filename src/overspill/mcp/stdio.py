@@ -152,11 +152,10 @@ class Pump:
             while chunk := os.read(self._from_server, READ_BYTES):
                 self._to_host(lines.feed(chunk))
                 self._heard_chunks += 1
-            if rest := lines.rest():
-                self._host.write(self._conversation.from_server(rest))
-                if not rest.endswith(b"\n") and self._conversation.is_started:
-                    self._host.write(b"\n")
             self._beside.drain()
+            if rest := lines.rest():
+                last = self._conversation.from_server(rest)
+                self._host.write(last + b"\n" if self._conversation.is_started else last)
         refused = self._conversation.server_gone(self._epitaph())
         with suppress(OSError):
             self._host.write(b"".join([message + b"\n" for message in refused]))
