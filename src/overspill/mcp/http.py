@@ -23,7 +23,7 @@ from overspill.mcp import wire
 from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
-from overspill.mcp.streams import Streams, messages_of
+from overspill.mcp.streams import Streams, body_of, messages_of
 from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
@@ -216,8 +216,7 @@ class Bridge:
         if kind == "text/event-stream":
             await self._stream(got, found)
         elif kind == "application/json":
-            body = await got.aread()
-            if not await self._pass(body, found):
+            if not await self._pass(await body_of(got), found):
                 await self._refuse(found, f"the server answered {got.status_code} without a response")
         else:
             await self._refuse(found, f"the server answered {got.status_code} with {kind[:60] or 'nothing'}")
