@@ -52,13 +52,13 @@ UNITS = [
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("shape", ["text", "resource", "twin", "keep", "two", "error", "nearly"])
+@pytest.mark.parametrize("shape", ["text", "resource", "twin", "keep", "two", "error", "nearly", "promised"])
 def test_a_long_text_becomes_what_it_becomes_at_once(unit: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     value = unit * (100_000 // len(unit.encode()) + 10)
     result: dict[str, Any] = {"content": [text(value)]}
     if shape == "resource":
         result = {"content": [{"type": "resource", "resource": {"uri": "a:b", "text": value}}]}
-    if shape in ("twin", "keep"):
+    if shape in ("twin", "keep", "promised"):
         result["structuredContent"] = {"result": value}
     if shape == "nearly":
         result["structuredContent"] = {"result": value[:-1] + "+"}
@@ -68,6 +68,9 @@ def test_a_long_text_becomes_what_it_becomes_at_once(unit: str, shape: str, monk
 
     def became() -> tuple[Any, set[bytes]]:
         line = Line(structured="keep" if shape == "keep" else "trim")
+        if shape == "promised":
+            schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+            assert "outputSchema" in line.listed({"name": "t", "inputSchema": {}, "outputSchema": schema})[0]
         found = line.result(result)
         return found, {line.store.open(handle).read(0, 1 << 24) for handle in found["_meta"]["overspill"]["handles"]}
 

@@ -45,7 +45,7 @@ class Long:
             at = end
 
     def whole(self) -> str:
-        return "".join(self.slices())
+        return str(wire.decoded(self._raw))
 
     def is_the_same_json_as(self, other: Raw) -> bool:
         mine, its = memoryview(self._raw), memoryview(other)

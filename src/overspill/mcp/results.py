@@ -163,11 +163,12 @@ class _Bounding:
         if len(raw) <= self._quarter_bytes and not promised:
             return
         without = {name: item for name, item in self.result.items() if name != "structuredContent"}
-        if not promised and self._is_said_at_length(raw):
+        member, spoken = self._said_at_length(raw)
+        if spoken is not None and not promised:
             self.result = without
             return
         texts = self._whole_texts()
-        value = wire.decoded(raw)
+        value = wire.decoded(raw) if spoken is None else {member: spoken.text}
         twin = twin_of(value, texts)
         if promised:
             self.structured = Cutting(self.setting.plan, value, twin, len(raw))  # type: ignore[arg-type]
@@ -176,12 +177,14 @@ class _Bounding:
         if twin is None:
             self.slots.append(Slot(text=json_text(left_of(value, self.said))))
 
-    def _is_said_at_length(self, structured: Raw) -> bool:
-        """Is its one member a long text that a part says as well, in the very same bytes?"""
-        inner = list((wire.members(structured) or {}).values())
-        return len(inner) == 1 and any(
-            isinstance(slot.text, Long) and slot.text.is_the_same_json_as(inner[0]) for slot in self.slots
-        )
+    def _said_at_length(self, structured: Raw) -> tuple[str, Slot | None]:
+        """Its one member, and the part whose long text is the same in the very same bytes."""
+        members = wire.members(structured) or {}
+        if len(members) != 1:
+            return "", None
+        ((member, inner),) = members.items()
+        said = (slot for slot in self.slots if isinstance(slot.text, Long) and slot.text.is_the_same_json_as(inner))
+        return member, next(said, None)
 
     def _whole_texts(self) -> list[str]:
         """To be compared with what the structured content says."""
