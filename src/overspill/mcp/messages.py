@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
@@ -27,13 +26,13 @@ from overspill.mcp.results import bound_message, bound_refusal
 from overspill.mcp.rules import Rules, Setting
 from overspill.mcp.toolbook import ToolBook
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
+from overspill.mcp.waiting import Asked, Waiting
 from overspill.mcp.wire import NOTHING, Envelope, Raw
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """Requests of 2026-07-28 and later carry it; their results say of what type they are."""
 
 SERVER_GONE = -32000
-_MOST_GIVEN_UP = 1_000
 _SMALL_BYTES = 16_384
 _MOST_COMMAND_BYTES = 1 << 20
 
@@ -82,15 +81,6 @@ class _CallParams(msgspec.Struct):
     uri: Any = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    id: Raw
-    method: str
-    tool: str = ""
-    command: str = ""
-    first_page: bool = True
-
-
 _OF_TOOLS = ("tools/call", "tasks/result")
 _PARAMS = msgspec.json.Decoder(_CallParams)
 _NO_PARAMS = _CallParams()
@@ -111,12 +101,11 @@ class Conversation:
         self.book = book
         self._read_back = read_back
         self._shown = shown
-        self._pending: dict[object, _Pending] = {}
+        self._waiting = Waiting()
         self._own: set[object] = set()
         self._list_ids = count(1)
-        self._asked: object = object()
+        self._listing: object = object()
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._given_up: deque[object] = deque()
         self._gone = ""
         self._lock = threading.Lock()
         self.is_started = False
@@ -169,7 +158,7 @@ class Conversation:
         with self._lock:  # either the server's end finds the request here, or the request finds the server gone
             if self._gone:
                 return Turn(answer=self._without_server(found, params))
-            self._pending[key] = self._expected(found, params)
+            self._waiting.put(key, self._expected(found, params))
         if method != "tools/call" or not isinstance(params.name, str):
             return Turn(line)
         unlisted = Unlisted(self.book, params.meta, self._list_ids) if self.book.needs_list(params.name) else None
@@ -183,14 +172,9 @@ class Conversation:
             if isinstance(key, str | int | float) and key in self._own:
                 self._own.discard(key)
                 return Turn()
-            self._give_up(key)
+            if isinstance(key, str | int | float):
+                self._waiting.give_up(key)
         return Turn() if self._gone else Turn(line)
-
-    def _give_up(self, key: object) -> None:
-        """Its result may still come, or never: the last ones are remembered."""
-        self._given_up.append(key)
-        if len(self._given_up) > _MOST_GIVEN_UP:
-            self._pending.pop(self._given_up.popleft(), None)
 
     def _params(self, found: Envelope) -> _CallParams:
         if not bytes(found.params):
@@ -206,15 +190,15 @@ class Conversation:
                 cursor=wire.decoded(known.get("cursor", NOTHING)),
             )
 
-    def _expected(self, found: Envelope, params: _CallParams) -> _Pending:
+    def _expected(self, found: Envelope, params: _CallParams) -> Asked:
         id, method = Raw(bytes(found.id)), str(found.method)  # a copy: the rest of the request may go
         if method == "tools/call" and isinstance(params.name, str):
-            return _Pending(id, method, self.book.true_name(params.name), _command_in(params.arguments))
+            return Asked(id, method, self.book.true_name(params.name), _command_in(params.arguments))
         if method == "tasks/result" and isinstance(params.task_id, str):
-            return _Pending(id, method, self.book.of_task(params.task_id))
+            return Asked(id, method, self.book.of_task(params.task_id))
         if method == "resources/read":
-            return _Pending(id, method, "resources/read", str(params.uri)[:200])
-        return _Pending(id, method, first_page=not params.cursor)
+            return Asked(id, method, "resources/read", str(params.uri)[:200])
+        return Asked(id, method, first_page=not params.cursor)
 
     # From the server
 
@@ -266,46 +250,46 @@ class Conversation:
             return line
         self.is_started = True
         key = found.key
-        pending = self._pending.pop(key, None)
-        if pending is None and key == self._asked:
+        asked = self._waiting.take(key)
+        if asked is None and key == self._listing:
             self._heard.put(line)
             return b""
-        if pending is None:
+        if asked is None:
             return line
-        if pending.method == "tools/list" and len(found.result):
-            return _ended(self.book.page(line, first=pending.first_page), line)
-        how = self._bounding(line, pending, found)
+        if asked.method == "tools/list" and len(found.result):
+            return _ended(self.book.page(line, first=asked.first_page), line)
+        how = self._bounding(line, asked, found)
         if how is None:
             return line
         if len(line) < _SMALL_BYTES:
             return _ended(how(line), line)
         return lambda: _ended(how(line), line)
 
-    def _bounding(self, line: bytes, pending: _Pending, found: Envelope) -> Callable[[bytes], bytes] | None:
+    def _bounding(self, line: bytes, asked: Asked, found: Envelope) -> Callable[[bytes], bytes] | None:
         """What makes a response fit, by all that is known now; None for one that passes."""
-        is_of_tool, is_result = pending.method in _OF_TOOLS, len(found.result) > 0
-        is_resource = is_result and pending.method == "resources/read" and self._rules.resources == "bound"
-        if not (is_of_tool or is_resource) or (is_result and self.book.is_read_back(pending.tool)):
+        is_of_tool, is_result = asked.method in _OF_TOOLS, len(found.result) > 0
+        is_resource = is_result and asked.method == "resources/read" and self._rules.resources == "bound"
+        if not (is_of_tool or is_resource) or (is_result and self.book.is_read_back(asked.tool)):
             return None
         if is_result and is_of_tool and len(line) < 4096 and b'"task"' in line:
-            self._note_task(found, pending.tool)
-        bounder = self._rules.bounder(pending.tool)
+            self._note_task(found, asked.tool)
+        bounder = self._rules.bounder(asked.tool)
         if bounder is None:
             return None
-        setting = self._setting(bounder, pending)
+        setting = self._setting(bounder, asked)
         if not is_result:  # some servers put into an error what others put into a result that is one
             return lambda line: bound_refusal(line, setting)
         if b"structuredContent" in line:
-            setting = replace(setting, plan=self.book.plan(pending.tool))
+            setting = replace(setting, plan=self.book.plan(asked.tool))
         member = "content" if is_of_tool else "contents"
         return lambda line: bound_message(line, setting, member=member)
 
-    def _setting(self, bounder: Bounder, pending: _Pending) -> Setting:
+    def _setting(self, bounder: Bounder, asked: Asked) -> Setting:
         return Setting(
             bounder=bounder,
             rules=self._rules,
-            call=Call(tool=pending.tool, command=pending.command, id=bytes(pending.id).decode("utf-8", "replace")),
-            max_result_chars=self.book.max_result_chars(pending.tool),
+            call=Call(tool=asked.tool, command=asked.command, id=bytes(asked.id).decode("utf-8", "replace")),
+            max_result_chars=self.book.max_result_chars(asked.tool),
             shown=self._shown,
         )
 
@@ -336,7 +320,7 @@ class Conversation:
 
     def expect(self, unlisted: Unlisted) -> None:
         """The answer to its request will come among the others, and is not the host's."""
-        self._asked = unlisted.key
+        self._listing = unlisted.key
 
     def heard(self) -> bytes:
         """Waits for that answer; empty when it does not come."""
@@ -350,9 +334,8 @@ class Conversation:
         with self._lock:
             self._gone = reason
             self._heard.put(b"")
-            waiting = [wire.refusal(pending.id, SERVER_GONE, reason) for pending in self._pending.values()]
-            self._pending.clear()
-        return waiting
+            asked = self._waiting.take_all()
+        return [wire.refusal(one.id, SERVER_GONE, reason) for one in asked]
 
     def _without_server(self, found: Envelope, params: _CallParams) -> bytes:
         if found.method == "ping":

@@ -31,7 +31,8 @@ class Envelope(msgspec.Struct):
     @property
     def key(self) -> object:
         """The id as a value, to be compared: servers write it with spaces and escapes of their own."""
-        return decoded(self.id) if len(self.id) else None
+        value = decoded(self.id) if len(self.id) else None
+        return bytes(self.id) if isinstance(value, dict | list) else value
 
     @property
     def is_request(self) -> bool:
