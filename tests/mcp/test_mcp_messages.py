@@ -319,3 +319,15 @@ def test_results_fit_under_any_id_and_under_one_that_is_used_twice(id: bytes) ->
         assert got.endswith(b'"id":%b}\n' % id)
     (refused,) = line.conversation.server_gone("gone")
     assert b'"id":%b' % id in refused
+
+
+def test_a_result_that_comes_again_is_the_same_again() -> None:
+    """A stream that is resumed says once more what the host may not have heard."""
+    line = Line()
+    line.listed({"name": "t", "inputSchema": {}})
+    line.ask("tools/call", {"name": "t", "arguments": {"command": "cat log"}})
+    first = line.tell({"content": [text(lines(2_000))]})
+    for _ in range(2):
+        assert line.tell({"content": [text(lines(2_000))]}, id="unknown").count(b"line") == 2_000
+    assert line.tell({"content": [text(lines(2_000))]}) == first
+    assert len(first) < 9_000
