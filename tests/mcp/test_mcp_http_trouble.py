@@ -220,6 +220,26 @@ def test_a_listener_before_nothing_says_so_and_reads_back() -> None:
     assert answer.json()["result"]["isError"] is True
 
 
+async def test_a_listener_follows_at_home_too() -> None:
+    port = free_port()
+    async with Scripted() as server:
+        server.answers = [
+            lambda head, body: response(307, location="/moved"),
+            answered(HELLO),
+            lambda head, body: response(307, location="http://elsewhere.example/mcp?key=sesame"),
+            *[lambda head, body: response(308, location="/round")] * 9,
+        ]
+        call = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}}
+        with running(interposer("--url", server.url, "--listen", str(port), "--header", "A: b"), port):
+            async with httpx.AsyncClient() as host:
+                said = [await host.post(f"http://127.0.0.1:{port}/mcp", json=call) for _ in range(3)]
+        assert said[0].json()["result"] == HELLO
+        assert "http://elsewhere.example/mcp; use that as --url" in said[1].json()["error"]["message"]
+        assert "sesame" not in said[1].text
+        assert said[2].status_code == 502
+        assert all("a: b" in head.lower() for head in server.heads)
+
+
 def test_doctor_before_an_address(featured: str) -> None:
     done = run("doctor", "--url", featured, "--header", "X-Key: sesame")
     assert done.returncode == 0, done.stderr

@@ -24,7 +24,7 @@ from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
 from overspill.mcp.streams import Streams, body_of, messages_of
-from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session, moved_to
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
@@ -203,7 +203,8 @@ class Bridge:
                 await self._answered(got, found)
                 return
             body = await got.aread()
-        if got.status_code in (307, 308) and attempt < 3 and self._follow(got):
+        if (moved := moved_to(got)) and attempt < 3:
+            self._url = moved
             await self._exchange(message, found, attempt=attempt + 1)
         elif session and found.method != "initialize" and attempt == 0 and is_lost_session(got.status_code, body):
             await self._renew(session)
@@ -303,15 +304,6 @@ class Bridge:
             await self._to_host(self._conversation.from_server(answer))
             return
         await self._refuse(found, answered_with(got, self._url))
-
-    def _follow(self, got: httpx.Response) -> bool:
-        """A redirect within the origin: elsewhere the given headers may not go."""
-        old = got.request.url
-        new = old.join(got.headers.get("location", ""))
-        if (new.scheme, new.host, new.port) != (old.scheme, old.host, old.port):
-            return False
-        self._url = str(new)
-        return True
 
     async def _refuse(self, found: wire.Envelope, reason: str) -> None:
         self._miss(reason)

@@ -17,11 +17,12 @@ from overspill.errors import MissingExtra, OverspillError, PolicyError
 from overspill.mcp import wire
 from overspill.mcp.asgi import App, OverspillASGI, Receive, Scope, Send
 from overspill.mcp.assembly import Assembly
-from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, in_words
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, moved_to
 
 if TYPE_CHECKING:
     import httpx
 
+_MOST_MOVES = 4
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOP = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length")
@@ -70,6 +71,7 @@ def relay(url: str, given: Mapping[str, str]) -> App:
 
     timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
     client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
+    there = url
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -84,11 +86,21 @@ def relay(url: str, given: Mapping[str, str]) -> App:
         wanted = {name.lower() for name in given}
         headers = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in wanted]
         headers += [(name.encode(), value.encode()) for name, value in given.items()]
-        request = client.build_request(scope["method"], url, headers=headers, content=body or None)
+        nonlocal there
         try:
-            got = await client.send(request, stream=True)
+            for _ in range(_MOST_MOVES):
+                request = client.build_request(scope["method"], there, headers=headers, content=body or None)
+                got = await client.send(request, stream=True)
+                if (moved := moved_to(got)) is None:
+                    break
+                there = moved
+                await got.aclose()
         except httpx.HTTPError as fault:
-            await _refused(send, body, in_words(fault, url))
+            await _refused(send, body, in_words(fault, there))
+            return
+        if 300 <= got.status_code < 400 and got.status_code != 304:
+            await got.aclose()
+            await _refused(send, body, answered_with(got, there))
             return
         handing = asyncio.create_task(_handed_on(got, send))
         leaving = asyncio.create_task(_left(receive))

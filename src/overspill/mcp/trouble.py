@@ -26,6 +26,15 @@ def answered_with(got: httpx.Response, url: str) -> str:
     return f"the server at {shown_url(url)} answered {got.status_code}{more}"
 
 
+def moved_to(got: httpx.Response) -> str | None:
+    """A redirect within the origin: elsewhere the given headers may not go."""
+    if got.status_code not in (307, 308):
+        return None
+    old = got.request.url
+    new = old.join(got.headers.get("location", ""))
+    return str(new) if (new.scheme, new.host, new.port) == (old.scheme, old.host, old.port) else None
+
+
 def is_lost_session(status: int, body: bytes) -> bool:
     """404, says the protocol; servers after an early example of its SDK say so in the words of a 400."""
     return status == 404 or (status == 400 and b"session" in body[:2_000].lower())
