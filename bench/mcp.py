@@ -103,6 +103,19 @@ def streamed(command: list[str], kind: str) -> float:
         return STREAMED / (time.perf_counter() - started)
 
 
+class Heavy(Probe):
+    def memory(self, kind: str) -> tuple[float, float]:
+        """Megabytes at most: after a small call, and after three results of 30 MB on one line each."""
+        self.begin()
+        found = []
+        for size, times in ((100, 1), (30 * MEGABYTE, 3)):
+            for _ in range(times):
+                self.ask("tools/call", {"name": "write", "arguments": {"size": size, "kind": kind}})
+            status = Path(f"/proc/{self._process.pid}/status").read_text()
+            found.append(int(status.split("VmHWM:")[1].split()[0]) / 1e3)
+        return found[0], found[1]
+
+
 class Crowded(Probe):
     def small_calls(self) -> list[float]:
         """Milliseconds of small calls one after another, while some large results are always on their way."""
@@ -169,6 +182,17 @@ def main() -> None:
         ):
             taken = crowded(command)
             print(f"  {title:<52}{median(taken):>7.1f}{percentile_99(taken):>9.1f}")
+        if sys.platform == "linux":
+            print("memory at most, MB                    after a small result   after three of 30 MB")
+            for title, kind, options in (
+                ("a log", "log", ()),
+                ("a log, --keep ends", "log", ("--keep", "ends")),
+                ("one long line", "x", ()),
+                ("let through", "log", ("--skip", "*")),
+            ):
+                with Heavy(interposed(writer, *options)) as probe:
+                    before, after = probe.memory(kind)
+                print(f"  {title:<46}{before:>11.0f}{after:>22.0f}")
 
 
 def percentile_99(taken: list[float]) -> float:

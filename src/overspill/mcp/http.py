@@ -46,11 +46,11 @@ def run(options: Mapping[str, Any]) -> int:
     from overspill.mcp.assembly import assembled
 
     parts = assembled(options, start=os.getcwd(), env=os.environ)
+    sys.setswitchinterval(SWITCHING_SECONDS)
     if "listen" in options:
         from overspill.mcp.listen import listen
 
         return listen(options["listen"], url, given, parts)
-    sys.setswitchinterval(SWITCHING_SECONDS)
     return asyncio.run(Bridge(url, given, parts.conversation()).run())
 
 
@@ -176,7 +176,7 @@ class Bridge:
 
     def _was_cancelled(self, found: wire.Envelope) -> bool:
         """From 2026-07-28 on a request is cancelled by closing its stream."""
-        params = wire.decoded(found.params) if bytes(found.params) else None
+        params = wire.decoded(found.params) if len(found.params) else None
         key = params.get("requestId") if isinstance(params, dict) else None
         task, modern = self._posts.get(key, (None, self._version is None and not self._handshake))
         if modern and task is not None:
@@ -270,10 +270,10 @@ class Bridge:
 
     def _learn(self, got: wire.Envelope, found: wire.Envelope) -> None:
         if got.key == found.key and found.method == "initialize":
-            result = wire.decoded(got.result) if bytes(got.result) else None
+            result = wire.decoded(got.result) if len(got.result) else None
             version = result.get("protocolVersion") if isinstance(result, dict) else None
             self._version = version if isinstance(version, str) else None
-        if got.key in self._listing and bytes(got.result):
+        if got.key in self._listing and len(got.result):
             self._listing.discard(got.key)
             self._note_marks(got)
 

@@ -151,7 +151,7 @@ class Conversation:
         if method == "tools/call" and isinstance(params.name, str):
             verb = self.book.verb(params.name)
             if verb is not None and self._read_back is not None:
-                arguments = wire.decoded(params.arguments) if bytes(params.arguments) else {}
+                arguments = wire.decoded(params.arguments) if len(params.arguments) else {}
                 self._own.add(key)
                 arguments = arguments if isinstance(arguments, dict) else {}
                 return Turn(calls=(OwnCall(found.id, key, verb, arguments, _is_modern(params), batched),))
@@ -167,7 +167,7 @@ class Conversation:
 
     def _note_from_host(self, line: bytes, found: Envelope) -> Turn:
         if found.method == "notifications/cancelled":
-            params = wire.decoded(found.params) if bytes(found.params) else None
+            params = wire.decoded(found.params) if len(found.params) else None
             key = params.get("requestId") if isinstance(params, dict) else None
             if isinstance(key, str | int | float) and key in self._own:
                 self._own.discard(key)
@@ -177,7 +177,7 @@ class Conversation:
         return Turn() if self._gone else Turn(line)
 
     def _params(self, found: Envelope) -> _CallParams:
-        if not bytes(found.params):
+        if not len(found.params):
             return _NO_PARAMS
         try:
             return _PARAMS.decode(found.params)
