@@ -16,6 +16,8 @@ import pytest
 from mcp_wiring import RAW, interposed, interposer, lines, text
 from test_mcp_http import HELLO, Pipes, Scripted, answered, featured, free_port, response, running
 
+from overspill.mcp.listen import door_at
+
 __all__ = ["featured"]
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -205,6 +207,23 @@ def test_a_place_that_is_taken() -> None:
         done = run("--url", "http://127.0.0.1:9", "--listen", str(taken.getsockname()[1]))
     assert b"give --listen another port" in done.stderr
     assert b"stands before" not in done.stdout
+
+
+async def test_what_a_listener_sends_is_sent_at_once() -> None:
+    """Small parts of an event are not kept back until the one before has arrived."""
+    heard: asyncio.Queue[int] = asyncio.Queue()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = writer.get_extra_info("socket")
+        heard.put_nowait(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with door_at("127.0.0.1", 0) as door:
+        server = await asyncio.start_server(serve, sock=door)
+        _, writer = await asyncio.open_connection(*door.getsockname())
+        assert await asyncio.wait_for(heard.get(), 20)
+        writer.close()
+        server.close()
 
 
 def test_a_listener_before_nothing_says_so_and_reads_back() -> None:
