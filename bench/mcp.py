@@ -22,6 +22,8 @@ STARTS = 7
 CALLS = 1_000
 STREAMED = 40
 MEGABYTE = 1_000_000
+SMALL_BETWEEN = 300
+LARGE_AT_ONCE = 4
 _MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
 _WRITER = """
 import json, os, sys
@@ -101,6 +103,47 @@ def streamed(command: list[str], kind: str) -> float:
         return STREAMED / (time.perf_counter() - started)
 
 
+class Heavy(Probe):
+    def memory(self, kind: str) -> tuple[float, float]:
+        """Megabytes at most: after a small call, and after three results of 30 MB on one line each."""
+        self.begin()
+        found = []
+        for size, times in ((100, 1), (30 * MEGABYTE, 3)):
+            for _ in range(times):
+                self.ask("tools/call", {"name": "write", "arguments": {"size": size, "kind": kind}})
+            status = Path(f"/proc/{self._process.pid}/status").read_text()
+            found.append(int(status.split("VmHWM:")[1].split()[0]) / 1e3)
+        return found[0], found[1]
+
+
+class Crowded(Probe):
+    def small_calls(self) -> list[float]:
+        """Milliseconds of small calls one after another, while some large results are always on their way."""
+        self.begin()
+        waiting: set[int] = set()
+        taken = []
+        for _ in range(SMALL_BETWEEN):
+            while len(waiting) < LARGE_AT_ONCE:
+                waiting.add(self._write(MEGABYTE, "log"))
+            started = time.perf_counter()
+            wanted = self._write(100, "x")
+            while (id := json.loads(self._line()).get("id")) != wanted:
+                waiting.discard(id)
+            taken.append((time.perf_counter() - started) * 1e3)
+        return taken
+
+    def _write(self, size: int, kind: str) -> int:
+        self._next += 1
+        params = {"name": "write", "arguments": {"size": size, "kind": kind}}
+        self._send({"jsonrpc": "2.0", "id": self._next, "method": "tools/call", "params": params})
+        return self._next
+
+
+def crowded(command: list[str]) -> list[float]:
+    with Crowded(command) as probe:
+        return probe.small_calls()
+
+
 def beside(measure: Callable[[list[str]], float], command: list[str], runs: int, *options: str) -> tuple[float, float]:
     """The median without and with overspill, in turns."""
     direct, through = [], []
@@ -131,6 +174,29 @@ def main() -> None:
         ):
             direct, through = beside(lambda words, kind=kind: streamed(words, kind), writer, 3, *options)  # type: ignore[misc]
             print(f"  {title:<34}{direct:>10.0f}{through:>12.1f}")
+        print(f"a small call while {LARGE_AT_ONCE} results of 1 MB are on their way   p50      p99, ms")
+        for title, command in (
+            ("directly", writer),
+            ("overspill", interposed(writer)),
+            ("overspill, --keep ends", interposed(writer, "--keep", "ends")),
+        ):
+            taken = crowded(command)
+            print(f"  {title:<52}{median(taken):>7.1f}{percentile_99(taken):>9.1f}")
+        if sys.platform == "linux":
+            print("memory at most, MB                    after a small result   after three of 30 MB")
+            for title, kind, options in (
+                ("a log", "log", ()),
+                ("a log, --keep ends", "log", ("--keep", "ends")),
+                ("one long line", "x", ()),
+                ("let through", "log", ("--skip", "*")),
+            ):
+                with Heavy(interposed(writer, *options)) as probe:
+                    before, after = probe.memory(kind)
+                print(f"  {title:<46}{before:>11.0f}{after:>22.0f}")
+
+
+def percentile_99(taken: list[float]) -> float:
+    return quantiles(taken, n=100)[98]
 
 
 def report(title: str, command: list[str], tool: str, arguments: dict[str, Any]) -> None:
@@ -139,7 +205,7 @@ def report(title: str, command: list[str], tool: str, arguments: dict[str, Any])
         f"{title}\n  start, handshake and list     {direct:.3f} s directly, {through:.3f} s with overspill: +{through - direct:.3f} s"
     )
     plain, bounded = paces(command, tool, arguments), paces(interposed(command), tool, arguments)
-    for name, pick in (("p50", median), ("p99", lambda taken: quantiles(taken, n=100)[98])):
+    for name, pick in (("p50", median), ("p99", percentile_99)):
         one, other = pick(plain), pick(bounded)
         print(
             f"  a small call, {name}             {one:.3f} ms directly, {other:.3f} ms with overspill: +{other - one:.3f} ms"

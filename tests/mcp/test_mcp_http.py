@@ -15,7 +15,9 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp_hosts import observed, seen
 from mcp_wiring import SERVERS, interposer, lines, node_server, text
+from test_mcp_features import FASTMCP, a_change_of_the_list
 
 from mcp import Client, StdioServerParameters
 from overspill.mcp import headers, wire
@@ -69,6 +71,17 @@ def bridged(url: str, *options: str, mode: Any = "auto", **callbacks: Any) -> Cl
     command = interposer("--url", url, *options)
     server = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
     return Client(server, mode=mode, read_timeout_seconds=60, **callbacks)
+
+
+CELLS = [cell for cell in FASTMCP if cell is not a_change_of_the_list]  # the server would stay changed
+
+
+@pytest.mark.parametrize(("client", "era"), [("official", "new"), ("fastmcp", "old")])
+def test_every_feature_of_a_server_over_http(featured: str, client: str, era: str) -> None:
+    """As the same server has it on pipes, for a host on pipes: questions back, logs, progress and the rest."""
+    found = observed(client, interposer("--url", featured), era, CELLS)
+    for cell in CELLS:
+        assert seen(found, cell)
 
 
 @asynccontextmanager
@@ -205,12 +218,12 @@ class Pipes:
     """The interposer before a scripted server, spoken to by lines."""
 
     def __init__(self, url: str, *options: str) -> None:
-        self._command = interposer("--url", url, *options)
+        self.command = interposer("--url", url, *options)
 
     async def __aenter__(self) -> Pipes:
         pipe = subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=pipe, stdout=pipe, stderr=pipe, limit=1 << 24
+            *self.command, stdin=pipe, stdout=pipe, stderr=pipe, limit=1 << 24
         )
         return self
 
@@ -373,7 +386,7 @@ async def test_an_answer_that_comes_in_drops_is_whole_and_one_that_is_cut_is_ref
         assert await host.ask("tools/call", name="t") == result
         for cut in (whole[:-5], whole[: whole.index(b"\r\n\r\n")], b""):
             server.raw_answers, server.pause = [cut], 0.0
-            assert "can't be reached" in (await host.ask("tools/call", 2, name="t"))["error"]["message"]
+            assert "broke off" in (await host.ask("tools/call", 2, name="t"))["error"]["message"]
         own = await host.ask("tools/call", 6, name="overspill_read", arguments={"handle": "ovs_none"})
         assert own["result"]["isError"] is True
 

@@ -300,3 +300,34 @@ def test_a_list_that_is_none_passes(answer: Any) -> None:
     line = Line(read_back=False)
     line.ask("tools/list")
     assert json.loads(line.tell(answer))["result"] == answer
+
+
+IDS = [b"1", b'"a"', b"2.5", b"1e400", b"-0", b"true", b"{}", b"[1]", b'""', b'"\\ud800"', b"9" * 30]
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_results_fit_under_any_id_and_under_one_that_is_used_twice(id: bytes) -> None:
+    line = Line()
+    line.listed({"name": "t", "inputSchema": {}})
+    result = json.dumps({"content": [text(lines(2_000))]}).encode()
+    asked = b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"name":"t"}}\n' % id
+    for _ in range(3):
+        assert line.conversation.from_host(asked).forward == asked
+    for _ in range(2):
+        got = line.conversation.from_server(b'{"result":%b,"id":%b}\n' % (result, id))
+        assert len(got) < 9_000
+        assert got.endswith(b'"id":%b}\n' % id)
+    (refused,) = line.conversation.server_gone("gone")
+    assert b'"id":%b' % id in refused
+
+
+def test_a_result_that_comes_again_is_the_same_again() -> None:
+    """A stream that is resumed says once more what the host may not have heard."""
+    line = Line()
+    line.listed({"name": "t", "inputSchema": {}})
+    line.ask("tools/call", {"name": "t", "arguments": {"command": "cat log"}})
+    first = line.tell({"content": [text(lines(2_000))]})
+    for _ in range(2):
+        assert line.tell({"content": [text(lines(2_000))]}, id="unknown").count(b"line") == 2_000
+    assert line.tell({"content": [text(lines(2_000))]}) == first
+    assert len(first) < 9_000

@@ -129,11 +129,54 @@ def test_what_is_no_json_passes(host: Host) -> None:
     assert host.message()["error"]["code"] == -32700
 
 
-def test_thirty_megabytes_in_one_line(host: Host) -> None:
-    host.call("text", size=30_000_000)
+def most_megabytes(pid: int) -> float:
+    """Of memory, ever held by a process."""
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1000
+
+
+@pytest.mark.parametrize("kind", ["text", "twice"])
+def test_thirty_megabytes_in_one_line(host: Host, kind: str) -> None:
+    """Held once, as it came, and a few slices beside it."""
+    host.call("text", size=20_000)
+    assert host.message()
+    before = most_megabytes(host.process.pid) if sys.platform == "linux" else 0
+    host.call(kind, size=30_000_000)
     result = host.message()["result"]
     assert len(json.dumps(result)) < 9_000
     assert "ovs_" in result["content"][0]["text"][:60]
+    if sys.platform == "linux":
+        assert most_megabytes(host.process.pid) - before < (80 if kind == "twice" else 50)
+
+
+def test_small_and_large_results_each_keep_their_order_and_arrive_once(host: Host) -> None:
+    """A large one may be overtaken, by notifications too; nothing else may."""
+    begun(host)
+    large = {number for number in range(120) if number % 7 == 3}
+    for number in range(120):
+        host.call("text", id=number, size=100_000 + number if number in large else number)
+        host.call("flood", id=f"n{number}", size=1)
+    got = [host.message() for _ in range(360)]
+    assert [one["params"]["n"] for one in got if "method" in one] == [0] * 120
+    ids = [one["id"] for one in got if "id" in one]
+    assert [id for id in ids if id in large] == sorted(large)
+    assert [id for id in ids if id not in large] == [
+        id for number in range(120) for id in (number, f"n{number}") if id not in large
+    ]
+    assert all(len(json.dumps(one)) < 9_000 for one in got)
+
+
+@pytest.mark.parametrize("how", ["half", "exit", "kill"])
+def test_a_large_result_in_work_survives_the_server(host: Host, how: str) -> None:
+    begun(host)
+    host.call("text", id="large", size=3_000_000)
+    host.call(how, id="lost")
+    got = [host.line() for _ in range(3 if how == "half" else 2)]
+    if how == "half":
+        assert got.pop(1) == b'{"jsonrpc":"2.0","id":1,"resu\n'
+    large, lost = map(json.loads, got)
+    assert "ovs_" in large["result"]["content"][0]["text"]
+    assert lost["id"] == "lost"
+    assert "error" in lost
 
 
 def test_a_large_request_passes_whole(host: Host) -> None:
@@ -375,6 +418,37 @@ def test_what_still_comes_after_the_host_has_said_all_is_not_cut_off(host: Host)
     assert [host.message()["params"]["n"] for _ in range(12)] == list(range(12))
     assert host.message()["id"] == 1
     assert host.process.wait(20) == 0
+
+
+SLOW = """
+import sys, time
+from overspill.mcp import stdio
+from overspill.mcp.command import conversation
+
+def slowly():
+    made = conversation({})()
+    begun = made.begun_from_server
+    def later(work):
+        time.sleep(stdio.ENDING_SECONDS + 0.5)
+        return work()
+    def slow(line):
+        found = begun(line)
+        return found if isinstance(found, bytes) else lambda: later(found)
+    made.begun_from_server = slow
+    return made
+
+sys.exit(stdio.run(sys.argv[1:], slowly))
+"""
+
+
+def test_a_result_in_work_is_waited_for_after_the_host_has_said_all() -> None:
+    """However long it takes, and small ones behind it come before it."""
+    params = {"name": "text", "arguments": {"size": 200_000}}
+    said = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    small = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+    done = subprocess.run([sys.executable, "-c", SLOW, *RAW], input=b"%b\n%b\n" % (said, small), capture_output=True)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [2, 1]
+    assert done.returncode == 0
 
 
 def test_a_command_that_is_not_there() -> None:

@@ -8,18 +8,30 @@ from urllib.parse import urlsplit
 
 from overspill.errors import PolicyError
 
+_PRINTABLE = re.compile(r"[\x21-\x7e]*")
+_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
 
 def checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PolicyError("--url", shown_url(url), "an address that begins with http:// or https://")
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an address in brackets that is none
+        is_one = False
+    if not is_one or not _PRINTABLE.fullmatch(url):
+        raise PolicyError(
+            "--url", shown_url(url), "an address such as https://host.example/mcp, special characters as %XX"
+        )
     return url
 
 
 def shown_url(url: str) -> str:
     """An address as it may be logged: it can carry secrets before the host and behind the path."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    except ValueError:
+        return url.partition("://")[0][:10] + "://…"
 
 
 def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:
@@ -33,5 +45,7 @@ def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str
             if wanted not in env:
                 raise PolicyError("--header", name, f"the variable {wanted} set: the line names it")
             value = value.replace("${" + wanted + "}", env[wanted])
+        if not _VALUE.fullmatch(value.strip()):
+            raise PolicyError("--header", name.strip(), "a value of printable ASCII on one line; it is not shown here")
         found[name.strip()] = value.strip()
     return found

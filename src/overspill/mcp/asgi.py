@@ -1,7 +1,8 @@
 """An ASGI middleware around a streamable-HTTP server: FastMCP's, the official SDK's, or any other app's.
 
 Guarantees: answers and events of which nothing is changed go out as the bytes they were, event ids and
-session headers included; a result is bounded wherever it arrives, also on a stream that is resumed;
+session headers included; a result is bounded wherever it arrives, also when a stream that is resumed says it
+again (to the worker that heard the call, within its session);
 read-back calls are answered here.  Who may connect is the app's business.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from overspill.mcp.options import MCP, SERVE, help_text, parsed
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 USAGE = """Usage: overspill mcp [OPTIONS] -- SERVER…
        overspill mcp [OPTIONS] --url URL
        overspill mcp doctor [OPTIONS] -- SERVER…
+       overspill mcp doctor [OPTIONS] --url URL
 
 Stands before an MCP server: its results fit, the whole is kept, read-back tools are added."""
 SERVE_USAGE = """Usage: overspill serve [OPTIONS]
@@ -24,19 +25,22 @@ An MCP server with the read-back tools alone."""
 
 def main(argv: list[str]) -> int:
     """`overspill mcp …`."""
-    if argv[:1] == ["doctor"]:
-        from overspill.mcp.doctor import doctor
-
-        return doctor(*parsed(MCP, argv[1:]))
-    options, words = parsed(MCP, argv)
+    is_doctor = argv[:1] == ["doctor"]
+    options, words = parsed(MCP, argv[is_doctor:])
     if options.get("help"):
         print(help_text(USAGE, MCP), end="")
         return 0
-    if "url" in options:
-        return _over_http(options, words)
-    if not words:
-        print("overspill: say which server: overspill mcp -- SERVER…, or --url URL", file=sys.stderr)
+    if problem := _problem(options, words, "overspill mcp doctor" if is_doctor else "overspill mcp"):
+        print(f"overspill: {problem}", file=sys.stderr)
         return 2
+    if is_doctor:
+        from overspill.mcp.doctor import doctor
+
+        return doctor(options, words)
+    if "url" in options:
+        from overspill.mcp.http import run as run_over_http
+
+        return run_over_http(options)
     from overspill.mcp.stdio import run
 
     return run(words, conversation(options))
@@ -67,10 +71,11 @@ def conversation(options: dict[str, Any], verbs: Literal["usual", "all"] = "usua
     return prepare
 
 
-def _over_http(options: dict[str, Any], words: list[str]) -> int:
-    if words:
-        print(f"overspill: either --url or a server's command, not both ({words[0]!r})", file=sys.stderr)
-        return 2
-    from overspill.mcp.http import run
-
-    return run(options)
+def _problem(options: Mapping[str, Any], words: Sequence[str], command: str) -> str:
+    """Of options and words together."""
+    if "url" in options:
+        return f"either --url or a server's command, not both ({words[0]!r})" if words else ""
+    for flag in ("listen", "header"):
+        if flag in options:
+            return f"--{flag} is for a server at an address: give --url as well"
+    return "" if words else f"say which server: {command} -- SERVER…, or --url URL"

@@ -6,14 +6,18 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from overspill.core.measure import readable
+from overspill.core.notice import one_line
 from overspill.errors import OverspillError
 from overspill.mcp import wire
+from overspill.mcp.address import shown_url
 from overspill.mcp.assembly import Assembly, assembled
 from overspill.mcp.schema import Trimming
 from overspill.mcp.toolbook import DECLARED_SIZE, least_room_bytes
@@ -21,6 +25,8 @@ from overspill.mcp.toolbook import DECLARED_SIZE, least_room_bytes
 START_SECONDS = 60.0
 _PINGS = 60
 _MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
+_OURS = (sys.executable, "-c", _MAIN)
+_LAST_WORDS_BYTES = 2_000
 
 
 class NoServer(OverspillError):
@@ -29,17 +35,21 @@ class NoServer(OverspillError):
 
 def doctor(options: Mapping[str, Any], words: Sequence[str]) -> int:
     """Connects to the server twice, without and with overspill, and says what it finds."""
-    if not words:
-        print("overspill: say which server: overspill mcp doctor -- SERVER…", file=sys.stderr)
-        return 2
     parts = assembled(options, start=os.getcwd(), env=os.environ)
-    own = [word for name, value in options.items() for word in _again(name, value)]
+    own = [word for name, value in options.items() if name != "listen" for word in _again(name, value)]
+    # An address has no program to speak to it directly: there the one beside it lets everything through.
+    plain = list(words) or [*_OURS, *own, "--skip", "*", "--structured", "keep", "--tools", "none"]
+    name = "directly" if words else "let through"
+    shown_through = (
+        f"overspill mcp -- {' '.join(words)}" if words else f"overspill mcp --url {shown_url(options['url'])}"
+    )
+    shown = " ".join(words) or shown_through
     try:
-        with Probe(words) as direct:
+        with Probe(plain, shown=shown) as direct:
             started, listed = direct.begin()
             paced = direct.pace()
             about, tools = direct.about, direct.tools
-        with Probe([sys.executable, "-c", _MAIN, *own, "--", *words]) as through:
+        with Probe([*_OURS, *own, *(["--", *words] if words else ())], shown=shown_through) as through:
             started_through, listed_through = through.begin()
             paced_through = through.pace()
             names = [str(tool.get("name")) for tool in through.tools]
@@ -49,9 +59,9 @@ def doctor(options: Mapping[str, Any], words: Sequence[str]) -> int:
     print(f"server     {about}, {len(tools)} tools")
     for line in said(tools, names, parts):
         print(line)
-    print(f"connect    {started:.2f} s directly, {started_through:.2f} s with overspill (handshake and list: +"
+    print(f"connect    {started:.2f} s {name}, {started_through:.2f} s with overspill (handshake and list: +"
           f"{max(0.0, started_through + listed_through - started - listed):.2f} s)")  # fmt: skip
-    print(f"a message  {paced * 1e3:.2f} ms directly, {paced_through * 1e3:.2f} ms with overspill (median of {_PINGS})")
+    print(f"a message  {paced * 1e3:.2f} ms {name}, {paced_through * 1e3:.2f} ms with overspill (median of {_PINGS})")
     return 0
 
 
@@ -100,23 +110,28 @@ def _again(name: str, value: Any) -> list[str]:
 class Probe:
     """A host of the simplest kind, with a watch."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, shown: str = "") -> None:
         self._command = list(command)
+        self._shown = one_line(shown or " ".join(command), 200)
+        """The command as it may be shown: headers stand among the words of ours."""
         self.about = ""
         self.tools: list[dict[str, Any]] = []
         self._next = 0
+        self._is_late = False
 
     def __enter__(self) -> Probe:
+        self._stderr = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0
             )
         except OSError as fault:
+            self._stderr.close()
             raise NoServer(f"can't start {self._command[0]!r}: {fault.strerror or fault}") from None
         assert self._process.stdout is not None
         self._lines = wire.Lines()
         self._ready: list[bytes] = []
-        self._timer = threading.Timer(START_SECONDS, self._process.kill)
+        self._timer = threading.Timer(START_SECONDS, self._give_up)
         self._timer.daemon = True
         self._timer.start()
         return self
@@ -125,7 +140,7 @@ class Probe:
         self._timer.cancel()
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._process.stdin, self._process.stdout, self._stderr):
             if stream is not None:
                 stream.close()
 
@@ -170,7 +185,11 @@ class Probe:
             return result
         if method == "tools/list":
             return {}  # a server without tools
-        raise NoServer(f"the server refuses {method}: {json.dumps(message.get('error'))[:300]}")
+        error = message.get("error")
+        words = str(error.get("message") if isinstance(error, dict) else json.dumps(error))
+        raise NoServer(
+            one_line(words if words.startswith("the server ") else f"the server refuses {method}: {words}", 300)
+        )
 
     def ask_all(self, requests: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """The responses, in the order of the requests: they are sent before any is read."""
@@ -205,9 +224,17 @@ class Probe:
             self._ready = self._lines.feed(chunk)
         return self._ready.pop(0)
 
+    def _give_up(self) -> None:
+        self._is_late = True
+        self._process.kill()
+
     def _ended(self) -> NoServer:
         status = self._process.wait()
-        words = " ".join(self._command)[:200]
-        return NoServer(
-            f"the server ended with status {status} or did not answer in {START_SECONDS:.0f} s: run {words!r}"
-        )
+        words = self._shown
+        if self._is_late:
+            return NoServer(f"the server has not answered all within {START_SECONDS:.0f} s: run {words!r} to see why")
+        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LAST_WORDS_BYTES))
+        last = [line for line in readable(self._stderr.read()).splitlines() if line.strip()][-1:]
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with exit status {status}"
+        more = f"; its last words: {one_line(last[0], 300)}" if last else ""
+        return NoServer(f"the server {how} before it had answered{more}: run {words!r} to see why")

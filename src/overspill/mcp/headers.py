@@ -45,7 +45,7 @@ def of_message(message: bytes, marked: Mapping[str, Marked]) -> dict[str, str]:
     if VERSION_KEY.encode() not in message:
         return {}
     found = wire.envelope(message)
-    params = wire.decoded(found.params) if found and bytes(found.params) else None
+    params = wire.decoded(found.params) if found and len(found.params) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
     if found is None or not isinstance(params, dict) or not isinstance(version, str):

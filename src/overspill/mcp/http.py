@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ from overspill.mcp import headers as names
 from overspill.mcp import wire
 from overspill.mcp.address import checked_url, given_headers, shown_url
 from overspill.mcp.messages import Conversation, Turn
-from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, Outlet, OwnCalls
-from overspill.mcp.streams import Streams, messages_of
+from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
+from overspill.mcp.streams import Streams, body_of, messages_of
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session, moved_to
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 _NOTE_SECONDS = 30
 """A notification is not waited for longer: what comes after it waits too."""
 _WAITING_LINES = 64
-_REFUSED = -32000
 _OFFERED = "application/json, text/event-stream"
 
 
@@ -45,6 +46,7 @@ def run(options: Mapping[str, Any]) -> int:
     from overspill.mcp.assembly import assembled
 
     parts = assembled(options, start=os.getcwd(), env=os.environ)
+    sys.setswitchinterval(SWITCHING_SECONDS)
     if "listen" in options:
         from overspill.mcp.listen import listen
 
@@ -71,12 +73,18 @@ class Bridge:
         self._batches: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._renewing = asyncio.Lock()
+        self._bounding = ThreadPoolExecutor(1, "overspill-bounding")  # small messages have threads of their own
+        self._in_work = 0
+        self._heard_messages = 0
+        self._is_reached = False
+        self._is_missed = False
+        """Of a server that has answered nothing yet: has anything been asked of it in vain?"""
 
     async def run(self) -> int:
         import httpx
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
-        timeout = httpx.Timeout(None, connect=30)
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         async with httpx.AsyncClient(headers=self._given, timeout=timeout, limits=limits) as client:
             self._client = client
             self._streams = Streams(client, lambda: self._url, self._stream_headers)
@@ -86,7 +94,7 @@ class Bridge:
             while line := await lines.get():
                 await self._from_host(line)
             await self._end()
-        return 0
+        return 1 if self._is_missed and not self._is_reached else 0
 
     async def _from_host(self, line: bytes) -> None:
         if not line.strip():
@@ -128,9 +136,9 @@ class Bridge:
             return
         try:
             async with asyncio.timeout(_NOTE_SECONDS), self._posted(message) as got:
-                lost = f"{shown_url(self._url)} answered {got.status_code}" if got.status_code >= 400 else ""
+                lost = answered_with(got, self._url) if got.status_code >= 300 else ""
         except Exception as fault:
-            lost = _in_words(fault, self._url)
+            lost = in_words(fault, self._url)
         if lost:
             print(f"overspill: a notification was lost: {lost}", file=sys.stderr)
         if found.method == "notifications/initialized":
@@ -144,9 +152,9 @@ class Bridge:
                 async for data in messages_of(got):
                     await self._pass(data, None)
                     requests = []
-                failed = f"the server at {shown_url(self._url)} answered {got.status_code}"
+                failed = answered_with(got, self._url)
         except Exception as fault:
-            failed = _in_words(fault, self._url)
+            failed = in_words(fault, self._url)
         for found in requests:
             await self._refuse(found, failed)
 
@@ -168,7 +176,7 @@ class Bridge:
 
     def _was_cancelled(self, found: wire.Envelope) -> bool:
         """From 2026-07-28 on a request is cancelled by closing its stream."""
-        params = wire.decoded(found.params) if bytes(found.params) else None
+        params = wire.decoded(found.params) if len(found.params) else None
         key = params.get("requestId") if isinstance(params, dict) else None
         task, modern = self._posts.get(key, (None, self._version is None and not self._handshake))
         if modern and task is not None:
@@ -184,7 +192,7 @@ class Bridge:
         except asyncio.CancelledError:
             raise
         except Exception as fault:
-            await self._refuse(found, _in_words(fault, self._url))
+            await self._refuse(found, in_words(fault, self._url))
 
     async def _exchange(self, message: bytes, found: wire.Envelope, *, attempt: int = 0) -> None:
         session = self._session
@@ -195,9 +203,10 @@ class Bridge:
                 await self._answered(got, found)
                 return
             body = await got.aread()
-        if got.status_code in (307, 308) and attempt < 3 and self._follow(got):
+        if (moved := moved_to(got)) and attempt < 3:
+            self._url = moved
             await self._exchange(message, found, attempt=attempt + 1)
-        elif got.status_code == 404 and session and found.method != "initialize" and attempt == 0:
+        elif session and found.method != "initialize" and attempt == 0 and is_lost_session(got.status_code, body):
             await self._renew(session)
             await self._exchange(message, found, attempt=1)
         else:
@@ -208,8 +217,7 @@ class Bridge:
         if kind == "text/event-stream":
             await self._stream(got, found)
         elif kind == "application/json":
-            body = await got.aread()
-            if not await self._pass(body, found):
+            if not await self._pass(await body_of(got), found):
                 await self._refuse(found, f"the server answered {got.status_code} without a response")
         else:
             await self._refuse(found, f"the server answered {got.status_code} with {kind[:60] or 'nothing'}")
@@ -240,17 +248,32 @@ class Bridge:
             return False
         if got is not None and got.is_response and found is not None:
             self._learn(got, found)
+        self._is_reached = True
         if b"\n" in message or b"\r" in message:
             message = wire.on_one_line(message)
-        await self._to_host(await self._conversation.from_server_beside(message))
-        return found is not None and (got is None or (got.is_response and got.key == found.key))
+        await self._to_host(await self._bounded(message))
+        if found is None:
+            return False
+        among = [got] if got is not None else [wire.envelope(item) for item in wire.elements(message) or ()]
+        return any(one is not None and one.is_response and one.key == found.key for one in among)
+
+    async def _bounded(self, message: bytes) -> bytes:
+        found = self._conversation.begun_from_server(message)
+        self._heard_messages += 1
+        if isinstance(found, bytes):
+            return found
+        self._in_work += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._bounding, found)
+        finally:
+            self._in_work -= 1
 
     def _learn(self, got: wire.Envelope, found: wire.Envelope) -> None:
         if got.key == found.key and found.method == "initialize":
-            result = wire.decoded(got.result) if bytes(got.result) else None
+            result = wire.decoded(got.result) if len(got.result) else None
             version = result.get("protocolVersion") if isinstance(result, dict) else None
             self._version = version if isinstance(version, str) else None
-        if got.key in self._listing and bytes(got.result):
+        if got.key in self._listing and len(got.result):
             self._listing.discard(got.key)
             self._note_marks(got)
 
@@ -280,24 +303,18 @@ class Bridge:
             answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": said["error"]})
             await self._to_host(self._conversation.from_server(answer))
             return
-        advice = {401: "; give --header 'Authorization: Bearer ${TOKEN}'", 403: "; the --header given may not do this"}
-        more = advice.get(got.status_code, "")
-        if 300 <= got.status_code < 400:
-            more = f" and points to {shown_url(got.headers.get('location', ''))}; use that as --url if it is meant"
-        await self._refuse(found, f"the server at {shown_url(self._url)} answered {got.status_code}{more}")
-
-    def _follow(self, got: httpx.Response) -> bool:
-        """A redirect within the origin: elsewhere the given headers may not go."""
-        old = got.request.url
-        new = old.join(got.headers.get("location", ""))
-        if (new.scheme, new.host, new.port) != (old.scheme, old.host, old.port):
-            return False
-        self._url = str(new)
-        return True
+        await self._refuse(found, answered_with(got, self._url))
 
     async def _refuse(self, found: wire.Envelope, reason: str) -> None:
-        message = wire.refusal(found.id, _REFUSED, reason)
+        self._miss(reason)
+        message = wire.refusal(found.id, REFUSED, reason)
         await self._to_host(self._conversation.from_server(message))
+
+    def _miss(self, reason: str) -> None:
+        """Once, and only before the first answer: what the host makes of refusals its user may never see."""
+        if not self._is_reached and not self._is_missed:
+            self._is_missed = True
+            print(f"overspill: {reason}", file=sys.stderr)
 
     async def _to_host(self, message: bytes) -> None:
         with suppress(OSError):
@@ -317,13 +334,17 @@ class Bridge:
         return found | ({names.LAST_EVENT: last} if last else {})
 
     async def _end(self) -> None:
-        """The host has closed its side: what is on its way may arrive, then the session ends."""
+        """The host has closed its side: what is on its way may arrive, as long as more of it comes."""
         if self._listener:
             self._listener.cancel()
         tasks = [*(task for task, _ in self._posts.values()), *self._batches]
-        if tasks:
+        before = -1
+        while any(not task.done() for task in tasks) and (before != self._heard_messages or self._in_work):
+            before = self._heard_messages
             await asyncio.wait(tasks, timeout=ENDING_SECONDS)
         await in_thread(self._own.drain, ENDING_SECONDS)
+        if any(not task.done() for task in tasks):
+            self._miss(f"the server at {shown_url(self._url)} has not answered")
         for task in tasks:
             task.cancel()
         if self._session:
@@ -346,7 +367,3 @@ def _read_lines(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes]) ->
             put(rest)
     with suppress(RuntimeError):
         put(b"")
-
-
-def _in_words(fault: Exception, url: str) -> str:
-    return f"the server at {shown_url(url)} can't be reached: {type(fault).__name__} {fault}".strip()

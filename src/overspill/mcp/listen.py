@@ -7,22 +7,30 @@ headers of host and server pass, those given for the server are added and never 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from overspill.errors import MissingExtra, PolicyError
+from overspill.errors import MissingExtra, OverspillError, PolicyError
+from overspill.mcp import wire
 from overspill.mcp.asgi import App, OverspillASGI, Receive, Scope, Send
 from overspill.mcp.assembly import Assembly
+from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, moved_to
 
 if TYPE_CHECKING:
     import httpx
 
+_MOST_MOVES = 4
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOP = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length")
 )
+
+
+class NoPlace(OverspillError):
+    """The listener's address can't be had."""
 
 
 def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -> int:
@@ -36,9 +44,20 @@ def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=2
     )
-    print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
-    uvicorn.Server(config).run()
+    with door_at(host, port) as door:
+        print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
+        uvicorn.Server(config).run(sockets=[door])
     return 0
+
+
+def door_at(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        made = socket.create_server((host, port), family=family)
+    except OSError as fault:
+        raise NoPlace(f"can't listen on {host}:{port}: {fault.strerror or fault}; give --listen another port") from None
+    # Only on sockets that say that they speak TCP does asyncio send small parts at once; elsewhere each waits 40 ms.
+    return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
 
 
 def checked_place(place: str) -> tuple[str, int]:
@@ -52,8 +71,9 @@ def relay(url: str, given: Mapping[str, str]) -> App:
     """An app that hands every request on to an address."""
     import httpx
 
-    timeout = httpx.Timeout(None, connect=30)
+    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
     client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
+    there = url
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,12 +88,21 @@ def relay(url: str, given: Mapping[str, str]) -> App:
         wanted = {name.lower() for name in given}
         headers = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in wanted]
         headers += [(name.encode(), value.encode()) for name, value in given.items()]
-        request = client.build_request(scope["method"], url, headers=headers, content=body or None)
+        nonlocal there
         try:
-            got = await client.send(request, stream=True)
+            for _ in range(_MOST_MOVES):
+                request = client.build_request(scope["method"], there, headers=headers, content=body or None)
+                got = await client.send(request, stream=True)
+                if (moved := moved_to(got)) is None:
+                    break
+                there = moved
+                await got.aclose()
         except httpx.HTTPError as fault:
-            words = f"the server can't be reached: {type(fault).__name__}".encode()
-            await _plain(send, 502, words)
+            await _refused(send, body, in_words(fault, there))
+            return
+        if 300 <= got.status_code < 400 and got.status_code != 304:
+            await got.aclose()
+            await _refused(send, body, answered_with(got, there))
             return
         handing = asyncio.create_task(_handed_on(got, send))
         leaving = asyncio.create_task(_left(receive))
@@ -83,6 +112,15 @@ def relay(url: str, given: Mapping[str, str]) -> App:
         await asyncio.gather(handing, leaving, return_exceptions=True)
 
     return app
+
+
+async def _refused(send: Send, request: bytes, reason: str) -> None:
+    """As JSON-RPC has it, and as HTTP has it."""
+    found = wire.envelope(request)
+    answer = wire.refusal(found.id if found and found.is_request else b"null", REFUSED, reason)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 502, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
 
 
 async def _left(receive: Receive) -> None:

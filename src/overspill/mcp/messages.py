@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
@@ -27,16 +26,20 @@ from overspill.mcp.results import bound_message, bound_refusal
 from overspill.mcp.rules import Rules, Setting
 from overspill.mcp.toolbook import ToolBook
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
+from overspill.mcp.waiting import Asked, Waiting
 from overspill.mcp.wire import NOTHING, Envelope, Raw
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """Requests of 2026-07-28 and later carry it; their results say of what type they are."""
 
 SERVER_GONE = -32000
-_MOST_GIVEN_UP = 1_000
 _SMALL_BYTES = 16_384
+_MOST_COMMAND_BYTES = 1 << 20
 
 log = logging.getLogger("overspill")
+
+Work = Callable[[], bytes]
+"""What becomes of a message, once it is called."""
 
 
 class ReadBack(Protocol):
@@ -78,15 +81,6 @@ class _CallParams(msgspec.Struct):
     uri: Any = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    id: Raw
-    method: str
-    tool: str = ""
-    command: str = ""
-    first_page: bool = True
-
-
 _OF_TOOLS = ("tools/call", "tasks/result")
 _PARAMS = msgspec.json.Decoder(_CallParams)
 _NO_PARAMS = _CallParams()
@@ -107,12 +101,11 @@ class Conversation:
         self.book = book
         self._read_back = read_back
         self._shown = shown
-        self._pending: dict[object, _Pending] = {}
+        self._waiting = Waiting()
         self._own: set[object] = set()
         self._list_ids = count(1)
-        self._asked: object = object()
+        self._listing: object = object()
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._given_up: deque[object] = deque()
         self._gone = ""
         self._lock = threading.Lock()
         self.is_started = False
@@ -158,14 +151,14 @@ class Conversation:
         if method == "tools/call" and isinstance(params.name, str):
             verb = self.book.verb(params.name)
             if verb is not None and self._read_back is not None:
-                arguments = wire.decoded(params.arguments) if bytes(params.arguments) else {}
+                arguments = wire.decoded(params.arguments) if len(params.arguments) else {}
                 self._own.add(key)
                 arguments = arguments if isinstance(arguments, dict) else {}
                 return Turn(calls=(OwnCall(found.id, key, verb, arguments, _is_modern(params), batched),))
         with self._lock:  # either the server's end finds the request here, or the request finds the server gone
             if self._gone:
                 return Turn(answer=self._without_server(found, params))
-            self._pending[key] = self._expected(found, params)
+            self._waiting.put(key, self._expected(found, params))
         if method != "tools/call" or not isinstance(params.name, str):
             return Turn(line)
         unlisted = Unlisted(self.book, params.meta, self._list_ids) if self.book.needs_list(params.name) else None
@@ -174,22 +167,17 @@ class Conversation:
 
     def _note_from_host(self, line: bytes, found: Envelope) -> Turn:
         if found.method == "notifications/cancelled":
-            params = wire.decoded(found.params) if bytes(found.params) else None
+            params = wire.decoded(found.params) if len(found.params) else None
             key = params.get("requestId") if isinstance(params, dict) else None
             if isinstance(key, str | int | float) and key in self._own:
                 self._own.discard(key)
                 return Turn()
-            self._give_up(key)
+            if isinstance(key, str | int | float):
+                self._waiting.give_up(key)
         return Turn() if self._gone else Turn(line)
 
-    def _give_up(self, key: object) -> None:
-        """Its result may still come, or never: the last ones are remembered."""
-        self._given_up.append(key)
-        if len(self._given_up) > _MOST_GIVEN_UP:
-            self._pending.pop(self._given_up.popleft(), None)
-
     def _params(self, found: Envelope) -> _CallParams:
-        if not bytes(found.params):
+        if not len(found.params):
             return _NO_PARAMS
         try:
             return _PARAMS.decode(found.params)
@@ -202,30 +190,45 @@ class Conversation:
                 cursor=wire.decoded(known.get("cursor", NOTHING)),
             )
 
-    def _expected(self, found: Envelope, params: _CallParams) -> _Pending:
+    def _expected(self, found: Envelope, params: _CallParams) -> Asked:
         id, method = Raw(bytes(found.id)), str(found.method)  # a copy: the rest of the request may go
         if method == "tools/call" and isinstance(params.name, str):
-            return _Pending(id, method, self.book.true_name(params.name), _command_in(params.arguments))
+            return Asked(id, method, self.book.true_name(params.name), _command_in(params.arguments))
         if method == "tasks/result" and isinstance(params.task_id, str):
-            return _Pending(id, method, self.book.of_task(params.task_id))
+            return Asked(id, method, self.book.of_task(params.task_id))
         if method == "resources/read":
-            return _Pending(id, method, "resources/read", str(params.uri)[:200])
-        return _Pending(id, method, first_page=not params.cursor)
+            return Asked(id, method, "resources/read", str(params.uri)[:200])
+        return Asked(id, method, first_page=not params.cursor)
 
     # From the server
 
     def from_server(self, line: bytes) -> bytes:
+        found = self.begun_from_server(line)
+        return found if isinstance(found, bytes) else found()
+
+    def begun_from_server(self, line: bytes) -> bytes | Work:
+        """The same; a large result, which takes its time, is work for any thread: others may overtake it."""
         try:
-            return self._from_server(line)
+            found = self._from_server(line)
         except Exception as fault:
-            log.warning("a message of the server passes as it is: %r", fault)
-            return line
+            return _as_it_is(line, fault)
+        if isinstance(found, bytes):
+            return found
+        work = found
+
+        def done() -> bytes:
+            try:
+                return work()
+            except Exception as fault:
+                return _as_it_is(line, fault)
+
+        return done
 
     async def from_server_beside(self, line: bytes) -> bytes:
         """The same beside an event loop: a large message does not stop it."""
         return self.from_server(line) if len(line) < _SMALL_BYTES else await in_thread(self.from_server, line)
 
-    def _from_server(self, line: bytes) -> bytes:
+    def _from_server(self, line: bytes) -> bytes | Work:
         found = wire.envelope(line)
         if found is not None:
             return self._one_from_server(line, found)
@@ -236,61 +239,57 @@ class Conversation:
         changed = []
         for item in items:
             one = wire.envelope(item)
-            changed.append(item if one is None else self._one_from_server(item, one))
+            became = item if one is None else self._one_from_server(item, one)
+            changed.append(became if isinstance(became, bytes) else became())
         if changed == items:
             return line
         return b"[" + b",".join(changed) + b"]" + _end_of(line)
 
-    def _one_from_server(self, line: bytes, found: Envelope) -> bytes:
+    def _one_from_server(self, line: bytes, found: Envelope) -> bytes | Work:
         if not found.is_response:
             return line
         self.is_started = True
         key = found.key
-        pending = self._pending.pop(key, None)
-        if pending is None and key == self._asked:
+        asked = self._waiting.take(key)
+        if asked is None and key == self._listing:
             self._heard.put(line)
             return b""
-        if pending is None:
+        if asked is None:
             return line
-        if not bytes(found.result):
-            changed = self._refused(line, pending)
-        elif pending.method == "tools/list":
-            changed = self.book.page(line, first=pending.first_page)
-        elif pending.method in _OF_TOOLS:
-            changed = self._result(line, pending, found)
-        elif pending.method == "resources/read" and self._rules.resources == "bound":
-            changed = self._bounded(line, pending, member="contents")
-        else:
+        if asked.method == "tools/list" and len(found.result):
+            return _ended(self.book.page(line, first=asked.first_page), line)
+        how = self._bounding(line, asked, found)
+        if how is None:
             return line
-        return line if changed is line else changed + _end_of(line)
+        if len(line) < _SMALL_BYTES:
+            return _ended(how(line), line)
+        return lambda: _ended(how(line), line)
 
-    def _refused(self, line: bytes, pending: _Pending) -> bytes:
-        """Some servers put into an error what others put into a result that is one."""
-        bounder = self._rules.bounder(pending.tool) if pending.method in _OF_TOOLS else None
-        return line if bounder is None else bound_refusal(line, self._setting(bounder, pending))
-
-    def _result(self, line: bytes, pending: _Pending, found: Envelope) -> bytes:
-        if self.book.is_read_back(pending.tool):
-            return line
-        if len(line) < 4096 and b'"task"' in line:
-            self._note_task(found, pending.tool)
-        return self._bounded(line, pending, member="content")
-
-    def _bounded(self, line: bytes, pending: _Pending, *, member: str) -> bytes:
-        bounder = self._rules.bounder(pending.tool)
+    def _bounding(self, line: bytes, asked: Asked, found: Envelope) -> Callable[[bytes], bytes] | None:
+        """What makes a response fit, by all that is known now; None for one that passes."""
+        is_of_tool, is_result = asked.method in _OF_TOOLS, len(found.result) > 0
+        is_resource = is_result and asked.method == "resources/read" and self._rules.resources == "bound"
+        if not (is_of_tool or is_resource) or (is_result and self.book.is_read_back(asked.tool)):
+            return None
+        if is_result and is_of_tool and len(line) < 4096 and b'"task"' in line:
+            self._note_task(found, asked.tool)
+        bounder = self._rules.bounder(asked.tool)
         if bounder is None:
-            return line
-        setting = self._setting(bounder, pending)
+            return None
+        setting = self._setting(bounder, asked)
+        if not is_result:  # some servers put into an error what others put into a result that is one
+            return lambda line: bound_refusal(line, setting)
         if b"structuredContent" in line:
-            setting = replace(setting, plan=self.book.plan(pending.tool))
-        return bound_message(line, setting, member=member)
+            setting = replace(setting, plan=self.book.plan(asked.tool))
+        member = "content" if is_of_tool else "contents"
+        return lambda line: bound_message(line, setting, member=member)
 
-    def _setting(self, bounder: Bounder, pending: _Pending) -> Setting:
+    def _setting(self, bounder: Bounder, asked: Asked) -> Setting:
         return Setting(
             bounder=bounder,
             rules=self._rules,
-            call=Call(tool=pending.tool, command=pending.command, id=bytes(pending.id).decode("utf-8", "replace")),
-            max_result_chars=self.book.max_result_chars(pending.tool),
+            call=Call(tool=asked.tool, command=asked.command, id=bytes(asked.id).decode("utf-8", "replace")),
+            max_result_chars=self.book.max_result_chars(asked.tool),
             shown=self._shown,
         )
 
@@ -321,7 +320,7 @@ class Conversation:
 
     def expect(self, unlisted: Unlisted) -> None:
         """The answer to its request will come among the others, and is not the host's."""
-        self._asked = unlisted.key
+        self._listing = unlisted.key
 
     def heard(self) -> bytes:
         """Waits for that answer; empty when it does not come."""
@@ -335,9 +334,8 @@ class Conversation:
         with self._lock:
             self._gone = reason
             self._heard.put(b"")
-            waiting = [wire.refusal(pending.id, SERVER_GONE, reason) for pending in self._pending.values()]
-            self._pending.clear()
-        return waiting
+            asked = self._waiting.take_all()
+        return [wire.refusal(one.id, SERVER_GONE, reason) for one in asked]
 
     def _without_server(self, found: Envelope, params: _CallParams) -> bytes:
         if found.method == "ping":
@@ -350,12 +348,23 @@ class Conversation:
         return wire.refusal(found.id, SERVER_GONE, self._gone)
 
 
+def _as_it_is(line: bytes, fault: Exception) -> bytes:
+    log.warning("a message of the server passes as it is: %r", fault)
+    return line
+
+
+def _ended(changed: bytes, line: bytes) -> bytes:
+    return line if changed is line else changed + _end_of(line)
+
+
 def _is_modern(params: _CallParams) -> bool:
     return VERSION_KEY.encode() in bytes(params.meta)
 
 
 def _command_in(arguments: Raw) -> str:
     """The command of a tool that runs commands: a strategy reads much from it."""
+    if len(arguments) > _MOST_COMMAND_BYTES:
+        return ""
     data = bytes(arguments)
     if b'"command"' not in data and b'"cmd"' not in data:
         return ""

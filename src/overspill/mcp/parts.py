@@ -14,6 +14,7 @@ from typing import Any
 from overspill.core.measure import Measure
 from overspill.core.model import Budget
 from overspill.mcp import wire
+from overspill.mcp.long import LONG_BYTES, Long, is_text
 from overspill.mcp.room import fraction
 from overspill.mcp.rules import Setting
 from overspill.mcp.twice import LONG_CHARS
@@ -29,7 +30,7 @@ class Slot:
     """A part on its way out: kept as it came, or a text to be bounded and what carries it."""
 
     raw: Raw | None = None
-    text: str | None = None
+    text: str | Long | None = None
     carry: Callable[[str], Any] = lambda text: {"type": "text", "text": text}
     uncounted_bytes: int = 0
 
@@ -49,8 +50,26 @@ class Parts:
 
     def sort(self, parts: Sequence[Raw]) -> None:
         for raw in parts:
+            self.slots.append(self._slot(raw, self._value(raw)))
+
+    def _value(self, raw: Raw) -> dict[str, Any]:
+        """The part, its text not decoded when that is long."""
+        if len(raw) <= self._long_bytes:
             value = wire.decoded(raw)
-            self.slots.append(self._slot(raw, value if isinstance(value, dict) else {}))
+            return value if isinstance(value, dict) else {}
+        return {name: self._member(name, item) for name, item in (wire.members(raw) or {}).items()}
+
+    def _member(self, name: str, raw: Raw) -> Any:
+        if name == "resource":
+            return self._value(raw)
+        if name == "text" and len(raw) > self._long_bytes and is_text(raw):
+            return Long(raw)
+        return wire.decoded(raw)
+
+    @property
+    def _long_bytes(self) -> int:
+        """What is longer fits in no budget, however it is escaped."""
+        return max(LONG_BYTES, 8 * self.budget.bytes_ceiling)
 
     def _slot(self, raw: Raw, value: dict[str, Any]) -> Slot:
         kind = value.get("type")
@@ -58,35 +77,34 @@ class Parts:
         for holder in (value, resource if isinstance(resource, dict) else {}):
             words = (holder.get(name) for name in ("text", "data", "blob"))
             self.said.update(word for word in words if isinstance(word, str) and len(word) > LONG_CHARS)
-        if kind == "text" and isinstance(value.get("text"), str):
+        if kind == "text" and isinstance(value.get("text"), str | Long):
             return self._text(raw, value, value["text"], lambda text: {**value, "text": text})
         if kind in ("image", "audio") and isinstance(value.get("data"), str):
             return self._media(raw, value)
         if kind == "resource_link":
             self.links.append(value)
             return Slot(raw)
-        if isinstance(resource, dict) and isinstance(resource.get("text"), str):
+        if isinstance(resource, dict) and isinstance(resource.get("text"), str | Long):
             return self._text(raw, resource, resource["text"], lambda text: _nested(value, {**resource, "text": text}))
         if isinstance(resource, dict) and isinstance(resource.get("blob"), str):
             return Slot(raw) if self._is_little(raw) else self._blob(value, resource)
         return self._other(raw, value)
 
-    def _text(self, raw: Raw, value: dict[str, Any], text: str, carry: Callable[[str], Any]) -> Slot:
-        if len(bytes(raw)) - len(text) > _EXTRA_BYTES and len(wire.encoded({**value, "text": ""})) > _EXTRA_BYTES:
+    def _text(self, raw: Raw, value: dict[str, Any], text: str | Long, carry: Callable[[str], Any]) -> Slot:
+        if len(raw) - len(text) > _EXTRA_BYTES and len(wire.encoded({**value, "text": ""})) > _EXTRA_BYTES:
             return self._other(raw, value)
         return Slot(raw, text, carry)
 
     def _other(self, raw: Raw, value: Any) -> Slot:
-        if len(bytes(raw)) <= _EXTRA_BYTES:
+        if len(raw) <= _EXTRA_BYTES:
             return Slot(raw)
-        return Slot(raw, json_text(value), carried_in(self.member, value))
+        return Slot(raw, json_text(wire.decoded(raw)), carried_in(self.member, value))
 
     def _is_little(self, part: Raw) -> bool:
-        data = bytes(part)
-        if len(data) > self.budget.bytes_ceiling // 4:
+        if len(part) > self.budget.bytes_ceiling // 4:
             return False
         measure = Measure(self.setting.bounder.policy.counter)
-        return measure.fits(data.decode("utf-8", "replace"), fraction(self.budget, 0.25))
+        return measure.fits(bytes(part).decode("utf-8", "replace"), fraction(self.budget, 0.25))
 
     def _media(self, raw: Raw, value: dict[str, Any]) -> Slot:
         rules, size = self.setting.rules, len(value["data"])

@@ -17,6 +17,7 @@ from overspill.core.measure import Measure, Size, within
 from overspill.core.model import UNITS, Bounded, Budget
 from overspill.errors import PolicyError
 from overspill.mcp import wire
+from overspill.mcp.long import LONG_BYTES, Long, chars_of, slices_of, whole
 from overspill.mcp.parts import Parts, Slot, blank, carried_in, without_data
 from overspill.mcp.room import fraction, is_nearly, less, shares_of
 from overspill.mcp.rules import Setting
@@ -56,7 +57,7 @@ def bound_refusal(message: bytes, setting: Setting) -> bytes:
     if error is None:
         return message
     words, data = wire.decoded(error.get("message", Raw(b'""'))), error.get("data", Raw())
-    is_large = len(bytes(data)) > setting.bounder.policy.budget.bytes_ceiling // 4
+    is_large = len(data) > setting.bounder.policy.budget.bytes_ceiling // 4
     text = f"{words}\n{json_text(wire.decoded(data))}" if is_large else str(words)
     rest = {name: value for name, value in error.items() if name != "message" and not (is_large and name == "data")}
     frame: dict[str, Any] = {**outer, "result": {**rest, "content": [{"type": "text", "text": text}]}}
@@ -92,7 +93,7 @@ class _Bounding:
     links: list[dict[str, Any]] = field(default_factory=list)
     handles: list[str] = field(default_factory=list)
     structured: Any = None
-    memory: dict[str, dict[Budget, Bounded]] = field(default_factory=dict)
+    memory: dict[str | Long, dict[Budget, Bounded]] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     """Long texts and data that the parts hold."""
 
@@ -132,8 +133,8 @@ class _Bounding:
             return False
         declared = self.setting.max_result_chars
         if declared is not None:
-            shown = sum(len(slot.text) for slot in self.slots if slot.text is not None)
-            return max(shown, len(bytes(self.result.get("structuredContent", Raw())))) <= declared
+            shown = sum(chars_of(slot.text) for slot in self.slots if slot.text is not None)
+            return max(shown, len(self.result.get("structuredContent", Raw()))) <= declared
         blank = sum(slot.uncounted_bytes for slot in self.slots)
         if not blank:
             return False
@@ -150,7 +151,7 @@ class _Bounding:
     def _tell_the_unknown(self) -> None:
         """A large member of the result of which no version of the protocol is known to speak becomes text."""
         for name, raw in list(self.result.items()):
-            if name not in (*_KNOWN, self.member) and len(bytes(raw)) > self._quarter_bytes:
+            if name not in (*_KNOWN, self.member) and len(raw) > self._quarter_bytes:
                 del self.result[name]
                 self.slots.append(Slot(text=json_text({name: wire.decoded(raw)})))
 
@@ -159,16 +160,42 @@ class _Bounding:
         if raw is None or self.setting.plan == "keep":
             return
         promised = isinstance(self.setting.plan, Trimming) and bytes(self.result.get("isError", b"false")) != b"true"
-        if len(bytes(raw)) <= self._quarter_bytes and not promised:
+        if len(raw) <= self._quarter_bytes and not promised:
             return
-        value = wire.decoded(raw)
-        twin = twin_of(value, [slot.text for slot in self.slots if slot.text is not None])
+        without = {name: item for name, item in self.result.items() if name != "structuredContent"}
+        member, spoken = self._said_at_length(raw)
+        if spoken is not None and not promised:
+            self.result = without
+            return
+        texts = self._whole_texts()
+        value = wire.decoded(raw) if spoken is None else {member: spoken.text}
+        twin = twin_of(value, texts)
         if promised:
-            self.structured = Cutting(self.setting.plan, value, twin)  # type: ignore[arg-type]
+            self.structured = Cutting(self.setting.plan, value, twin, len(raw))  # type: ignore[arg-type]
             return
-        self.result = {name: item for name, item in self.result.items() if name != "structuredContent"}
+        self.result = without
         if twin is None:
             self.slots.append(Slot(text=json_text(left_of(value, self.said))))
+
+    def _said_at_length(self, structured: Raw) -> tuple[str, Slot | None]:
+        """Its one member, and the part whose long text is the same in the very same bytes."""
+        members = wire.members(structured) or {}
+        if len(members) != 1:
+            return "", None
+        ((member, inner),) = members.items()
+        said = (slot for slot in self.slots if isinstance(slot.text, Long) and slot.text.is_the_same_json_as(inner))
+        return member, next(said, None)
+
+    def _whole_texts(self) -> list[str]:
+        """To be compared with what the structured content says."""
+        texts = []
+        for slot in self.slots:
+            if isinstance(slot.text, Long):
+                slot.text = slot.text.whole()
+                self.said.add(slot.text)
+            if slot.text is not None:
+                texts.append(slot.text)
+        return texts
 
     def _name_links(self) -> None:
         """Many hosts drop links: their addresses stand in the text too, and no more of them than fit."""
@@ -178,7 +205,7 @@ class _Bounding:
         self.slots.append(Slot(text="Links:\n" + "\n".join(lines)))
         room, kept = self._quarter_bytes, []
         for slot in self.slots:
-            size = len(bytes(slot.raw)) if slot.raw is not None and slot.text is None else 0
+            size = len(slot.raw) if slot.raw is not None and slot.text is None else 0
             is_link = bool(size) and not slot.uncounted_bytes and b'"resource_link"' in bytes(slot.raw or b"")
             room -= size if is_link else 0
             if not is_link or room >= 0:
@@ -215,12 +242,12 @@ class _Bounding:
 
     def _join(self) -> None:
         """One text in the place of the first; what else there is is kept while it is little."""
-        texts = [slot.text for slot in self.slots if slot.text is not None]
+        texts = self._whole_texts()
         joined, placed = [], False
         room = self._quarter_bytes
         for slot in self.slots:
             if slot.text is None:
-                room -= len(bytes(slot.raw or b"")) - slot.uncounted_bytes
+                room -= len(slot.raw or b"") - slot.uncounted_bytes
                 if room >= 0:
                     joined.append(slot)
                 else:
@@ -230,10 +257,9 @@ class _Bounding:
                 joined.append(slot)
         if not placed:
             joined.append(Slot())
-        whole = "\n".join(texts)
         first = next(slot for slot in joined if slot.text is not None or slot.raw is None)
         first.text, first.raw, first.carry = (
-            whole,
+            "\n".join(texts),
             None,
             carried_in(self.member, wire.decoded(self.parts[0]) if self.parts else {}),
         )
@@ -262,24 +288,26 @@ class _Bounding:
         message = self.serialised(self._assembled(bounded, trimmed))
         return message, self._over(message)
 
-    def _wanted(self, text: str, room: Budget) -> Size:
-        if len(text) > 4 * room.bytes_ceiling:
+    def _wanted(self, text: str | Long, room: Budget) -> Size:
+        if isinstance(text, Long) or len(text) > 4 * room.bytes_ceiling:
             return Size(*[_HUGE] * 4)
         return self.bounder.policy.measure.size(text, room)
 
-    def _bounded(self, text: str, room: Budget, share: float) -> str:
+    def _bounded(self, text: str | Long, room: Budget, share: float) -> str:
         budget = fraction(room, share)
         measure = self.bounder.policy.measure
-        if len(text) <= budget.bytes_ceiling and measure.fits(text, budget):
+        if isinstance(text, str) and len(text) <= budget.bytes_ceiling and measure.fits(text, budget):
             return text
         return self._cut(text, budget).text
 
-    def _cut(self, text: str, budget: Budget) -> Bounded:
+    def _cut(self, text: str | Long, budget: Budget) -> Bounded:
         """Cut once: a text that stands in two places, or is tried again, is not read twice."""
         for size, known in self.memory.get(text, {}).items():
             if is_nearly(size, budget):
                 return known
-        bounded = self.bounder.within(budget).bound(text, self.setting.call)
+        is_sliced = len(text) > LONG_BYTES and self.bounder.policy.when_failed != "original"
+        output = slices_of(text) if is_sliced else whole(text)
+        bounded = self.bounder.within(budget).bound(output, self.setting.call)
         if bounded.handle and bounded.handle not in self.handles:
             self.handles.append(bounded.handle)
         self.setting.shown(bounded)
@@ -333,10 +361,10 @@ class _Bounding:
     def _least(self) -> bytes:
         """Nothing fits: the handles alone, which the store was given before."""
         self._join()
-        whole = next(slot.text for slot in self.slots if slot.text is not None)
+        text = next(whole(slot.text) for slot in self.slots if slot.text is not None)
         unknown = {name: wire.decoded(raw) for name, raw in self.result.items() if name not in (*_KNOWN, self.member)}
-        whole += f"\n{json_text(unknown)}" if unknown else ""
-        stored = self.bounder.bound(whole, self.setting.call)
+        text += f"\n{json_text(unknown)}" if unknown else ""
+        stored = self.bounder.bound(text, self.setting.call)
         if stored.handle:
             words = f"[overspill {stored.handle}: nothing of {stored.total_bytes} bytes shown]"
         else:

@@ -58,7 +58,7 @@ def _answer(line: bytes, conversation: Conversation, host: Outlet, own: OwnCalls
 def _of_the_server(found: wire.Envelope) -> bytes | None:
     """What a server says of itself; None when it is for the tools."""
     if found.method == "initialize":
-        params = wire.decoded(found.params) if bytes(found.params) else {}
+        params = wire.decoded(found.params) if len(found.params) else {}
         asked = params.get("protocolVersion") if isinstance(params, dict) else None
         version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
         return wire.response(found.id, {"protocolVersion": version, **_about()})

@@ -1,7 +1,8 @@
 """Stands between a host and a server that talk over pipes.
 
 Guarantees: two pumps, one for each direction, that read no faster than the other side takes; memory of
-the largest single message; stderr is the server's own; what is asked when the server has ended is
+the largest single message and a few megabytes; messages keep their order, a large result excepted, which
+those behind it overtake while it is bounded; stderr is the server's own; what is asked when the server has ended is
 answered, and its end at the start is overspill's end with the same status.
 """
 
@@ -17,6 +18,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from overspill.mcp.beside import Beside
+
 if TYPE_CHECKING:
     from overspill.mcp.messages import Conversation, OwnCall, Turn
     from overspill.mcp.unlisted import Unlisted
@@ -28,11 +31,14 @@ WAITING_CALLS = 64
 ENDING_SECONDS = 1.5
 """Hosts give a server two seconds to end by itself."""
 KILLING_SECONDS = 0.4
+SWITCHING_SECONDS = 0.0005
+"""What a small message waits, each time, for the thread that bounds a large one; Python has ten times as much."""
 
 
 def run(command: Sequence[str], prepare: Callable[[], Conversation]) -> int:
     """Runs the server's command until the host or the server is done; answers the exit status."""
     _binary(0, 1)
+    sys.setswitchinterval(SWITCHING_SECONDS)
     try:
         process = _start(command)
     except OSError as fault:
@@ -60,6 +66,7 @@ class Pump:
         self._from_server = process.stdout.fileno()
         self._host = Outlet(1)
         self._own = OwnCalls(conversation, self._host)
+        self._beside = Beside(self._host.write)
         self._host_done = threading.Event()
         self._server_done = threading.Event()
         self._ended = threading.Event()
@@ -83,9 +90,9 @@ class Pump:
         return status if self._is_stillborn() else 0
 
     def _let_the_server_finish(self) -> None:
-        """For as long as it says something that the host still reads."""
+        """For as long as it says something that the host still reads, or that is on its way there."""
         before = -1
-        while before != self._heard_chunks and not self._signal:
+        while (before != self._heard_chunks or self._beside.is_bounding) and not self._signal:
             before = self._heard_chunks
             if self._server_done.wait(ENDING_SECONDS):
                 return
@@ -143,17 +150,31 @@ class Pump:
         lines = Lines()
         with suppress(OSError):
             while chunk := os.read(self._from_server, READ_BYTES):
-                self._host.write(b"".join(map(self._conversation.from_server, lines.feed(chunk))))
+                self._to_host(lines.feed(chunk))
                 self._heard_chunks += 1
+            self._beside.drain()
             if rest := lines.rest():
-                self._host.write(self._conversation.from_server(rest))
-                if not rest.endswith(b"\n") and self._conversation.is_started:
-                    self._host.write(b"\n")
+                last = self._conversation.from_server(rest)
+                self._host.write(last + b"\n" if self._conversation.is_started else last)
         refused = self._conversation.server_gone(self._epitaph())
         with suppress(OSError):
             self._host.write(b"".join([message + b"\n" for message in refused]))
         self._server_done.set()
         self._ended.set()
+
+    def _to_host(self, lines: list[bytes]) -> None:
+        ready: list[bytes] = []
+        lines.reverse()
+        while lines:
+            size_bytes = len(lines[-1])
+            became = self._conversation.begun_from_server(lines.pop())  # the work alone holds it
+            if isinstance(became, bytes):
+                ready.append(became)
+                continue
+            self._host.write(b"".join(ready))
+            ready.clear()
+            self._beside.put(became, size_bytes)
+        self._host.write(b"".join(ready))
 
     def _epitaph(self) -> str:
         """Why the server does not answer any more, for the host's log and the model."""

@@ -8,6 +8,7 @@ here is closed here.
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,8 +46,10 @@ class Streams:
                     async for event in events_of(stream):
                         last, failures = event.id or last, 0
                         wait = wait if event.retry_ms is None else event.retry_ms / 1000
-                        if event.data:
-                            yield event.data
+                        data = event.data
+                        del event  # the bytes that it was are not held beside it
+                        if data:
+                            yield data
                 except errors():
                     failures += 1
                 finally:
@@ -72,8 +75,11 @@ class Streams:
 async def events_of(got: httpx.Response) -> AsyncIterator[wire.Event]:
     events = wire.Events()
     async for chunk in got.aiter_bytes():
-        for event in events.feed(chunk):
-            yield event
+        found = events.feed(chunk)
+        del chunk
+        found.reverse()
+        while found:
+            yield found.pop()
 
 
 async def messages_of(got: httpx.Response) -> AsyncIterator[bytes]:
@@ -82,8 +88,16 @@ async def messages_of(got: httpx.Response) -> AsyncIterator[bytes]:
         async for event in events_of(got):
             if event.data:
                 yield event.data
-    elif (body := await got.aread()).lstrip()[:1] in (b"{", b"["):
+    elif (body := await body_of(got)).lstrip()[:1] in (b"{", b"["):
         yield body
+
+
+async def body_of(got: httpx.Response) -> bytes:
+    """Its very buffer, not held by the response as well."""
+    held = io.BytesIO()
+    async for chunk in got.aiter_bytes():
+        held.write(chunk)
+    return held.getvalue()
 
 
 def errors() -> type[Exception]:

@@ -34,13 +34,15 @@ class Cutting:
     value: Any
     twin: Twin | None
     """The text part that says the same: it is kept in the store as it stands."""
+    came_bytes: int
+    """Of its JSON as the server wrote it."""
 
     @cached_property
     def serialised(self) -> str:
         return wire.encoded(self.value).decode()
 
     def is_small(self, room: Budget) -> bool:
-        return len(self.serialised) <= 4 * room.bytes_ceiling
+        return self.came_bytes <= 8 * 4 * room.bytes_ceiling and len(self.serialised) <= 4 * room.bytes_ceiling
 
     def within(self, budget: Budget, bounder: Bounder, cut: Cut) -> Any:
         """The largest form that fits; None when there is no room even for the least."""

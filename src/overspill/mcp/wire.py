@@ -6,8 +6,11 @@ members that nobody asks for are never decoded.  What a message means is the bus
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -28,7 +31,8 @@ class Envelope(msgspec.Struct):
     @property
     def key(self) -> object:
         """The id as a value, to be compared: servers write it with spaces and escapes of their own."""
-        return decoded(self.id) if bytes(self.id) else None
+        value = decoded(self.id) if len(self.id) else None
+        return bytes(self.id) if isinstance(value, dict | list) else value
 
     @property
     def is_request(self) -> bool:
@@ -39,7 +43,8 @@ class Envelope(msgspec.Struct):
         return self.method is None and bytes(self.id) != b""
 
 
-_BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_BLANK_LINE = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _ENVELOPE = msgspec.json.Decoder(Envelope)
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _ELEMENTS = msgspec.json.Decoder(list[Raw])
@@ -115,25 +120,25 @@ class Lines:
     """Chunks in, whole lines out, each with its line end; the rest of the stream is its last line."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []
+        self._held = io.BytesIO()
 
     def feed(self, chunk: bytes) -> list[bytes]:
         last = chunk.rfind(b"\n") + 1
         if not last:
-            self._held.append(chunk)
+            self._held.write(chunk)
             return []
         whole = chunk if last == len(chunk) else chunk[:last]
-        if self._held:
-            whole = b"".join((*self._held, whole))
-            self._held = []
+        if self._held.tell():
+            self._held.write(whole)
+            whole = self.rest()
         if last < len(chunk):
-            self._held.append(chunk[last:])
+            self._held.write(chunk[last:])
         if whole.find(b"\n") == len(whole) - 1:
             return [whole]
         return whole.splitlines(keepends=True) if whole.find(b"\r") < 0 else _at_newlines(whole)
 
     def rest(self) -> bytes:
-        held, self._held = b"".join(self._held), []
+        held, self._held = self._held.getvalue(), io.BytesIO()  # its very buffer, and no copy
         return held
 
 
@@ -141,22 +146,25 @@ class Events:
     """Chunks of an event stream in, whole events out: each with its fields and the bytes it was."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._held = io.BytesIO()
         self._searched = 0
 
     def feed(self, chunk: bytes) -> list[Event]:
-        self._held += chunk
-        found, start = [], 0
-        while end := _end_of_event(self._held, max(start, self._searched)):
-            found.append(Event.of(bytes(self._held[start:end])))
-            start = self._searched = end
-        if start:
-            del self._held[:start]
-        self._searched = max(0, len(self._held) - 3)
-        return found
+        self._held.write(chunk)
+        with self._held.getbuffer() as held:
+            ends = list(_ends_of_events(held, self._searched))
+        if not ends:
+            self._searched = max(0, self._held.tell() - 3)
+            return []
+        whole = self.rest()
+        self._held.write(whole[ends[-1] :])
+        self._searched = max(0, self._held.tell() - 3)
+        if ends == [len(whole)]:
+            return [Event.of(whole)]  # large ones mostly come so, and are not copied
+        return [Event.of(whole[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
     def rest(self) -> bytes:
-        held, self._held, self._searched = bytes(self._held), bytearray(), 0
+        held, self._held, self._searched = self._held.getvalue(), io.BytesIO(), 0
         return held
 
 
@@ -171,9 +179,13 @@ class Event(msgspec.Struct, frozen=True):
     def of(cls, raw: bytes) -> Event:
         data: list[bytes] = []
         fields: dict[str, str] = {}
-        for line in raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
-            name, _, value = line.partition(b":")
-            value = value.removeprefix(b" ")
+        start = 0
+        for end in _LINE_END.finditer(raw):
+            colon = raw.find(b":", start, end.start())
+            name = raw[start : colon if colon >= 0 else end.start()]
+            value_at = end.start() if colon < 0 else colon + 1 + (raw[colon + 1] == ord(" "))
+            value = raw[value_at : end.start()]
+            start = end.end()
             if name == b"data":
                 data.append(value)
             elif name:
@@ -194,10 +206,9 @@ class Event(msgspec.Struct, frozen=True):
         return head + b"".join(b"data: " + line + b"\n" for line in data.split(b"\n")) + b"\n"
 
 
-def _end_of_event(data: bytearray, start: int) -> int:
-    """Just behind the first blank line after ``start``, 0 when it has not come yet."""
-    ends = [found + len(mark) for mark in _BLANK_LINES if (found := data.find(mark, start)) >= 0]
-    return min(ends, default=0)
+def _ends_of_events(data: memoryview, start: int) -> Iterator[int]:
+    """Just behind each blank line after ``start``."""
+    return (found.end() for found in _BLANK_LINE.finditer(data, start))
 
 
 def _at_newlines(data: bytes) -> list[bytes]:

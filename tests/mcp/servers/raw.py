@@ -27,6 +27,9 @@ def call(id: object, name: str, arguments: dict[str, object]) -> None:
     size = int(str(arguments.get("size", 0)))
     if name == "text":
         answer(id, {"content": [{"type": "text", "text": "x" * size}]})
+    elif name == "twice":
+        text = "x" * size
+        answer(id, {"content": [{"type": "text", "text": text}], "structuredContent": {"result": text}})
     elif name == "crlf":
         answer(id, {"content": [{"type": "text", "text": "ok"}]}, b"\r\n")
     elif name == "garbage":
