@@ -16,8 +16,8 @@ import pytest
 
 from cli.commands import OVERSPILL, overspill, shell, start
 from cli.test_run import alive, handle_in, wait_for
+from overspill.cli.output import Output
 from overspill.cli.policies import Chosen
-from overspill.cli.run import Output
 from overspill.process import Ending
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shells and signals")

@@ -73,16 +73,14 @@ class Chosen:
             self._policy = self.settlement().policy(access=Shell(store=place_to_tell(self.settlement())))
         return self._policy
 
-    def after(self, shown: bytes) -> Chosen:
-        """For what comes after such a text in the same place: within what it left of the budget."""
+    def by(self, policy: Policy) -> Chosen:
+        """The same by another policy."""
         from copy import copy
 
-        from overspill.cli.room import left
-
-        later = copy(self)
-        later._policy = policy = left(self.policy(), shown.decode("utf-8", "replace"))
-        later._above = {unit: most for unit in _SIZES if (most := getattr(policy.above, unit)) is not None}
-        return later
+        other = copy(self)
+        other._policy = policy
+        other._above = {unit: most for unit in _SIZES if (most := getattr(policy.above, unit)) is not None}
+        return other
 
     def call(self, *, exit_status: int | None = None) -> Call:
         from overspill.core.model import Call
