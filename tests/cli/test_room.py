@@ -48,10 +48,10 @@ lines = st.sampled_from(
     [b"", b"\n", b"a", b"one line\n", "漢字 👩‍👩‍👧 \n".encode(), b"\xff\0\n", NUMBERS[:300], NUMBERS, b"x" * 50_000]
 )
 chunks = st.lists(st.tuples(st.sampled_from([1, 2]), lines), max_size=3)
-budgets = st.sampled_from(sorted(LEAST)).flatmap(
-    lambda unit: st.integers(0, 300).map(
-        lambda more: {unit: LEAST[unit] + (more // 20 if unit == "max_lines" else more)}
-    )
+budgets = st.builds(
+    lambda unit, more: {unit: LEAST[unit] + (more // 8 if unit == "max_lines" else more)},
+    st.sampled_from(sorted(LEAST)),
+    st.sampled_from([0, 1, 8, 30, 300]),
 )
 
 
@@ -76,6 +76,23 @@ def test_the_whole_fits_with_all_that_comes_later(
     assert policy.measure.fits(whole, policy.budget)
     if any(data for _, data in later):
         assert b"".join(shown) != before or "max_lines" in sizes, "what came later is told"
+
+
+@pytest.mark.parametrize("unit", sorted(LEAST))
+@pytest.mark.parametrize("place", ["", "/dev/null/none"], ids=["kept", "not kept"])
+def test_at_the_least_budget_one_line_tells_what_came_later(unit: str, place: str) -> None:
+    options = {unit: LEAST[unit]} | ({"store": place} if place else {})
+    output = Output(Chosen(options, tool="shell", command="x"), merged=True)
+    with printed() as seen:
+        output.take(1, NUMBERS)
+        output.finish(ending(3, goes_on=True))
+        later = output.again()
+        later.take(1, NUMBERS)
+        later.finish(ending(3, goes_on=True).afterwards())
+        told = seen()[0].decode().splitlines()
+    ended = next(at for at, line in enumerate(told) if line.startswith("[overspill: exit status 3 "))
+    assert told[ended + 1].startswith("[overspill")
+    assert "of 20000 lines shown" in told[ended + 1]
 
 
 @pytest.mark.parametrize("most", [367, 500, 790])
