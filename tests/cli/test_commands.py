@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -139,6 +140,26 @@ def test_pins_removals_and_gc() -> None:
     expired = overspill("read", other)
     assert expired.returncode == 1
     assert b"removed by hand" in expired.stderr
+
+
+def test_gc_counts_what_crashes_left_and_what_was_deleted_from_outside() -> None:
+    handle = kept()
+    with start("run", "-c", "seq 200000; sleep 60", start_new_session=True) as running:
+        until = time.monotonic() + 20
+        while not (begun := [path for path in Path(store(), ".store", "tmp").iterdir() if path.stat().st_size]):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGKILL)
+    (size,) = [path.stat().st_size for path in begun]
+    for did, options in (("would go", ("--dry-run",)), ("removed", ())):
+        if not options:
+            Path(next(row["path"] for row in json.loads(text("ls", "--json")))).unlink()
+        said = text("gc", *options).splitlines()
+        assert said[-1].startswith(f"1 unfinished output of processes that died {did}, ")
+    assert said[-2].startswith("1 output removed, ")
+    assert re.search(rf"^{handle} .*deleted from outside", "\n".join(said), re.MULTILINE)
+    assert size
+    assert text("gc") == "0 outputs removed, 0 B.\n"
 
 
 def test_rm_goes_on_after_a_wrong_handle() -> None:

@@ -20,7 +20,14 @@ from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
 from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
 from overspill.store import recovery, upkeep
-from overspill.store.files import in_words, private_directory, require_directory, sync_directory, write_private
+from overspill.store.files import (
+    abandoned,
+    in_words,
+    private_directory,
+    require_directory,
+    sync_directory,
+    write_private,
+)
 from overspill.store.handles import PREFIX, code_of, typed
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
 from overspill.store.local_blobs import LocalSpill, open_blob
@@ -187,6 +194,13 @@ class LocalStore:
         if not self._is_there():
             return []
         return self.run(lambda index: upkeep.whole_pass(self, index), writing=True)
+
+    def remains(self) -> dict[str, int]:
+        """What crashes left unfinished, with its bytes: ``gc`` sweeps it."""
+        try:
+            return {path.name: path.lstat().st_size for path in abandoned(self.temporary)}
+        except OSError:  # nothing was ever kept here, or somebody else is sweeping
+            return {}
 
     def totals(self) -> tuple[int, int]:
         """How many outputs there are and how many bytes they take."""
