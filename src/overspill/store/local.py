@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
-from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
+from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable
 from overspill.store import recovery, upkeep
 from overspill.store.files import (
     abandoned,
@@ -28,7 +28,7 @@ from overspill.store.files import (
     sync_directory,
     write_private,
 )
-from overspill.store.handles import PREFIX, code_of, typed
+from overspill.store.handles import code_of, typed, unknown
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
 from overspill.store.local_blobs import LocalSpill, open_blob
 from overspill.store.names import DEFAULT, checked_template, file_name
@@ -235,8 +235,8 @@ class LocalStore:
     def entry(self, handle: str) -> Entry:
         start = typed(handle)
         if not self._is_there():
-            raise UnknownHandle(PREFIX + start)
-        return self.run(lambda index: index.entry(start))
+            raise unknown(handle)
+        return self.run(lambda index: index.entry(start, asked=handle))
 
     def entries(self) -> Iterator[Entry]:
         if not self._is_there():
