@@ -249,6 +249,32 @@ def test_config_init_writes_what_config_check_takes() -> None:
     text("config", "check", "all.toml")
 
 
+def test_a_variable_that_is_none_of_ours_is_named_where_people_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERSPILL_MAX_TOKEN", "50")
+    monkeypatch.setenv("OVERSPILL_WEATHER", "fine")
+    said = "overspill: OVERSPILL_MAX_TOKEN is no variable of overspill's; did you mean OVERSPILL_MAX_TOKENS?\n"
+    Path("overspill.toml").write_text("max_tokens = 900\n")
+    for words in (("show",), ("show", "--json"), ("check", "overspill.toml")):
+        done = overspill("config", *words)
+        assert done.returncode == 0
+        assert done.stderr.decode() == said + "overspill: OVERSPILL_WEATHER is no variable of overspill's\n"
+    done = overspill("doctor")
+    assert done.returncode == 1
+    assert b"unset OVERSPILL_MAX_TOKEN\n" in done.stdout
+    assert overspill("run", "--", "seq", "20000").stderr == b"", "the stderr of a command is the command's"
+
+
+def test_nothing_is_kept_in_a_memory_that_ends_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERSPILL_DIR", "memory://")
+    for words in (("run", "--", "touch", "made"), ("ls",), ("doctor",)):
+        done = overspill(*words)
+        assert done.returncode == 2
+        assert done.stderr.startswith(
+            b"overspill: store.place (OVERSPILL_DIR) = 'memory://' is not accepted: a directory"
+        )
+    assert not Path("made").exists()
+
+
 def test_a_wrong_configuration_stops_a_command_before_it_starts() -> None:
     Path("overspill.toml").write_text("max_byte = 5")
     done = overspill("run", "--", "touch", "made")
@@ -306,7 +332,7 @@ WRONG = [
     (("ps", "--store", "a-file"), 1),
     (("ls", "--store", "a-file"), 1),
     (("gc", "--store", "a-file"), 1),
-    (("stats", "--store", "memory://"), 1),
+    (("stats", "--store", "memory://"), 2),
     (("run", "--shell", "/no/such/shell", "-c", "true"), 127),
     (("run", "--", "no-such-command-here"), 127),
     (("mcp",), 2),

@@ -10,12 +10,14 @@ from overspill.cli.streams import write_all
 from overspill.errors import MissingExtra, OverspillError, PolicyError, RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import click
 
 
 def explain(fault: Exception) -> int:
     """Says what happened on stderr; answers the exit code."""
-    _say(sentence(fault))
+    say(sentence(fault))
     return WRONG_USE if isinstance(fault, PolicyError | RequestError | MissingExtra) else FAILED
 
 
@@ -24,7 +26,17 @@ def wrong_use(fault: click.ClickException) -> None:
     words = " ".join(fault.format_message().split()).rstrip(".")
     context = getattr(fault, "ctx", None)
     step = "" if "`" in words else f"; `{context.command_path if context else 'overspill'} --help` shows how"
-    _say(words[:1].lower() + words[1:] + step)
+    say(words[:1].lower() + words[1:] + step)
+
+
+def misspelt_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Sentences on variables that look like overspill's and are none, by name."""
+    from overspill.config.sources import misspelt
+
+    return {
+        name: f"{name} is no variable of overspill's" + (f"; did you mean {near}?" if near else "")
+        for name, near in misspelt(env).items()
+    }
 
 
 def sentence(fault: Exception) -> str:
@@ -36,6 +48,6 @@ def sentence(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}; `overspill --debug …` shows where, please report it"
 
 
-def _say(words: str) -> None:
+def say(words: str) -> None:
     with suppress(OSError):  # nobody is there to be told
         write_all(2, f"overspill: {words}\n".encode("utf-8", "replace"))

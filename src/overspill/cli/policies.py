@@ -9,7 +9,7 @@ import os
 
 from overspill.cli.held import Held
 from overspill.config import sources
-from overspill.config.settings import SETTINGS
+from overspill.config.settings import SESSION_VARIABLE, SETTINGS
 from overspill.surroundings import working_directory
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ class Chosen:
             command=self._command,
             exit_status=self._options.get("exit_status", exit_status),
             question=self._options.get("for", ""),
-            session=os.environ.get("OVERSPILL_SESSION", ""),
+            session=os.environ.get(SESSION_VARIABLE, ""),
         )
 
     def store(self) -> Store:
@@ -146,7 +146,7 @@ class Chosen:
 
 def store_of(settlement: Settlement) -> Store:
     """The store in force, by default the one around the working directory."""
-    return settlement.store(default=_default_place())
+    return settlement.lasting_store(default=_default_place())
 
 
 def place_to_tell(settlement: Settlement) -> str:
