@@ -343,6 +343,13 @@ def test_a_long_command_shows_its_progress_and_takes_it_away() -> None:
     assert quiet == b"done\r\n"
 
 
+def test_a_prompt_can_be_read_before_it_is_answered() -> None:
+    code = "print('first'); print('got', input('\\033[1mname?\\033[0m '))"
+    _, seen = at_terminal(*OVERSPILL, "run", "--", PYTHON, "-c", code, keys=b"Zoe\r", after=b"\r\x1b[Kname? ")
+    assert seen.endswith(b"\r\x1b[Kfirst\r\n\x1b[1mname?\x1b[0m got Zoe\r\n")
+    assert seen.count(b"\x1b[Kname? ") == 1, "drawn again it would wipe out what is being typed"
+
+
 def test_a_terminal_for_those_who_need_one() -> None:
     code = "import os, sys; print(os.isatty(1), os.isatty(2), sys.stdin.read(), end='')"
     done = overspill("run", "--pty", "--", PYTHON, "-c", code, input=b"from a pipe")

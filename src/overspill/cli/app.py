@@ -59,8 +59,11 @@ each goes to its own, under one budget and one handle. An output within the limi
 
 Of an output that was cut, the last line says the exit status and the time when that is not 0.
 Something that stays in the background is not waited for; what it prints later is bounded in its turn,
-and both within the one budget.
+and both within the one budget (with --json it is an object of its own, on the next line).
 After a second the command is listed by `overspill ps`, and `tail`, `read` and `grep` see what came so far.
+
+What it prints is shown when it has ended. At a terminal the line without an end, a prompt such as "name? ", is
+on the live line after a second; elsewhere only --live shows it before.
 
 \b
 Exit status: the command's own; 128 + n when signal n ended it; 124 after --timeout;

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from overspill.core.redact import Redactor
     from overspill.two_streams import TwoStreams
 
+_PROMPT_BYTES = 1_000
+
 
 class Output:
     """Takes it chunk by chunk; ``finish`` shows what is to be shown."""
@@ -25,6 +27,8 @@ class Output:
         self.merged = merged
         self.bytes = 0
         self.lines = 0
+        self.unfinished = b""
+        """The end of the last line, while that has none: a prompt, perhaps."""
         self.counts_lines = False
         """For the progress on a terminal; without one it would be time for nothing."""
         self.chosen = chosen
@@ -45,6 +49,7 @@ class Output:
         self.bytes += len(data)
         if self.counts_lines:
             self.lines += data.count(b"\n")
+            self.unfinished = (self.unfinished + data)[-_PROMPT_BYTES:].rpartition(b"\n")[2]
         if self.chosen.redacts and (self._live or not self.merged):
             data = self._redacted(stream, data)
         if data:

@@ -111,7 +111,7 @@ def _progress(output: Output, options: dict[str, Any]) -> Progress | None:
     from overspill.cli.progress import Progress
 
     output.counts_lines = True
-    return Progress(output)
+    return Progress(output, prompts=os.isatty(0) and not output.chosen.redacts)
 
 
 def _is_pipe(descriptor: int) -> bool:
