@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import OVERSPILL, overspill, shell, start, text
+from overspill.surroundings import descendants
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shells and signals")
 PYTHON = sys.executable
@@ -182,6 +183,23 @@ def test_a_signal_reaches_the_command_once(
         out, _ = running.communicate(timeout=30)
     assert out.decode() == f"[{int(number)}]\n"
     assert running.returncode == 0
+
+
+def test_on_a_busy_machine_a_signal_to_the_group_reaches_it_once_as_well(tmp_path: Path) -> None:
+    """What tells overspill that the group had it may come late: here it is stopped meanwhile."""
+    ready = tmp_path / "ready"
+    code = COUNTS.replace('print("ready", flush=True)', f"open({str(ready)!r}, 'w')")
+    with start("run", "--", PYTHON, "-c", code, stdout=subprocess.PIPE, start_new_session=True,
+               stdin=subprocess.DEVNULL) as running:  # fmt: skip
+        wait_for(ready.exists, "the command is ready")
+        wait_for(lambda: len(descendants(running.pid)) == 2, "it is watched")
+        watcher = max(descendants(running.pid))
+        os.kill(watcher, signal.SIGSTOP)
+        os.killpg(running.pid, signal.SIGUSR1)
+        time.sleep(0.3)
+        os.kill(watcher, signal.SIGCONT)
+        out, _ = running.communicate(timeout=30)
+    assert out.decode() == f"[{int(signal.SIGUSR1)}]\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
