@@ -39,9 +39,12 @@ class Watcher:
         alive, self._life = os.pipe()
         os.set_blocking(self._told, False)
         os.set_blocking(tell, False)
+        # Nothing may reach it before it can tell: what comes until then waits.
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         self._pid = os.fork()
         if self._pid == 0:
-            _watch(command, tell, alive, of_group=of_group, close=(*close, self._told, self._life))
+            _watch(command, tell, alive, usual, of_group=of_group, close=(*close, self._told, self._life))
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         os.close(tell)
         os.close(alive)
 
@@ -77,7 +80,9 @@ class Watcher:
         os.close(self._life)
 
 
-def _watch(command: int, tell: int, alive: int, *, of_group: bool, close: Iterable[int]) -> NoReturn:
+def _watch(
+    command: int, tell: int, alive: int, unblocked: Iterable[int], *, of_group: bool, close: Iterable[int]
+) -> NoReturn:
     """In the watcher: what reaches the group is told, and when overspill is gone the command goes.
 
     A command with a group of its own has the watcher in it: what kills overspill's whole group must not
@@ -87,6 +92,7 @@ def _watch(command: int, tell: int, alive: int, *, of_group: bool, close: Iterab
         if of_group:
             _join(command)
         signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)
