@@ -18,7 +18,7 @@ from overspill.cli import DELEGATED
 from overspill.cli.app import COMMANDS, command_of
 from overspill.core.model import Call
 from overspill.stats import Cut, ReadBack, notes, sums
-from overspill.store import open_store
+from overspill.store import files, open_store
 
 NUMBERS = "".join(f"{number}\n" for number in range(1, 20_001)).encode()
 
@@ -167,6 +167,54 @@ def test_rm_goes_on_after_a_wrong_handle() -> None:
     done = overspill("rm", "ovs_zzzzzzzz", handle)
     assert done.returncode == 1
     assert f"{handle} removed" in done.stdout.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
+@pytest.mark.parametrize(
+    "words", [("show", "HANDLE"), ("show", "--raw", "HANDLE"), ("read", "HANDLE"), ("--help",), ("ls",)]
+)
+def test_a_reader_that_has_gone_is_told_nothing(words: tuple[str, ...]) -> None:
+    named = [kept() if word == "HANDLE" else word for word in words]
+    gone, there = os.pipe()
+    os.close(gone)
+    done = overspill(*named, stdout=there, stderr=subprocess.PIPE)
+    os.close(there)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [("ls",), ("show", "HANDLE"), ("config", "show"), ("--help",)])
+def test_what_cannot_be_printed_is_said_in_one_sentence(words: tuple[str, ...]) -> None:
+    named = [kept() if word == "HANDLE" else word for word in words]
+    with Path("/dev/full").open("wb") as full:
+        done = overspill(*named, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert re.fullmatch(rb"overspill: standard output: No space left on device; [^\n]*\n", done.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are Unicode there")
+@pytest.mark.parametrize(
+    "words", [("search", "WORD"), ("grep", "HANDLE", "WORD"), ("read", "WORD"), ("ls", "--tool", "WORD")]
+)
+def test_words_that_are_no_unicode_are_no_fault(words: tuple[str, ...]) -> None:
+    swapped = {"HANDLE": kept(), "WORD": os.fsdecode(b"\xff\xfe")}
+    done = overspill(*(swapped.get(word, word) for word in words))
+    assert done.returncode in (0, 1)
+    assert b"Error" not in done.stderr
+
+
+def test_doctor_says_that_a_store_cannot_be_made() -> None:
+    read_only = next(
+        (path for path in ("/sys", "/proc/sys") if os.path.isdir(path) and files.is_read_only(Path(path))), ""
+    )
+    place = f"{read_only}/none" if read_only else "closed/none"
+    if not read_only:
+        if not hasattr(os, "geteuid") or os.geteuid() == 0:
+            pytest.skip("no place that can't be written")
+        Path("closed").mkdir(mode=0o500)
+    done = overspill("doctor", "--store", place)
+    assert done.returncode == 1
+    assert f"{place} can't be made" in done.stdout.decode()
 
 
 def test_doctor_names_the_fault_and_what_to_type() -> None:

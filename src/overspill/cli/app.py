@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     _AnyParamType = click.ParamType[Any]
 else:
     _AnyParamType = click.ParamType
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""A fault without a name is of what click printed: files have names."""
 
 
 class Commands(click.Group):
@@ -138,14 +140,20 @@ def app(words: Sequence[str]) -> int:
         words = ["--help"]
     try:
         answer = top.main(args=list(words), prog_name="overspill", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:
         return 130
+    except SystemExit as leaving:  # click's own way with a reader that has gone
+        raise BrokenPipeError from leaving
+    except OSError as fault:
+        if fault.filename is None and fault.errno in _OF_WRITING:
+            fault.filename = "standard output"
+        raise
     except click.ClickException as fault:
-        wrong_use(fault)
+        wrong_use(fault, command=words[0])
         return WRONG_USE
-    sys.stdout.flush()
     return answer if isinstance(answer, int) else OK
 
 

@@ -127,5 +127,9 @@ def init() -> int:
         raise OverspillError(
             "overspill.toml is there already; `overspill config check overspill.toml` reads it"
         ) from None
+    except OSError as fault:
+        raise OverspillError(
+            f"overspill.toml can't be written here ({fault.strerror}); begin it in a directory that can"
+        ) from None
     click.echo("overspill.toml written")
     return OK

@@ -21,11 +21,12 @@ def explain(fault: Exception) -> int:
     return WRONG_USE if isinstance(fault, PolicyError | RequestError | MissingExtra) else FAILED
 
 
-def wrong_use(fault: click.ClickException) -> None:
+def wrong_use(fault: click.ClickException, *, command: str) -> None:
     """What click found wrong, in one line with the next step."""
     words = " ".join(fault.format_message().split()).rstrip(".")
     context = getattr(fault, "ctx", None)
-    step = "" if "`" in words else f"; `{context.command_path if context else 'overspill'} --help` shows how"
+    about = context.command_path if context else f"overspill {command}"
+    step = "" if "`" in words else f"; `{about} --help` shows how"
     say(words[:1].lower() + words[1:] + step)
 
 
