@@ -558,3 +558,17 @@ def test_an_answer_in_another_overspill_is_shortened_and_not_stored_again() -> N
         assert done.stdout.splitlines()[:2] == whole.splitlines()[:2]
         assert done.stdout.endswith(b"lines of this answer don't fit here: ask for fewer]\n")
     assert [row["handle"] for row in json.loads(text("ls", "--json"))] == [handle]
+
+
+@pytest.mark.parametrize(
+    "words", [("HUGE",), ("read", "HUGE"), ("run", "--keep", "HUGE", "--", "true"), ("ls", "--HUGE")]
+)
+def test_a_fault_that_quotes_much_stays_a_sentence(words: tuple[str, ...]) -> None:
+    done = overspill(*(word.replace("HUGE", "x" * 100_000) for word in words))
+    assert done.returncode in (1, 2)
+    assert len(done.stderr) < 1_200
+
+
+def test_a_question_as_long_as_a_book_is_a_question() -> None:
+    done = overspill("run", "--for", "x" * 100_000, "--", "seq", "20000")
+    assert (done.returncode, done.stderr) == (0, b"")

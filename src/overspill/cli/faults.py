@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import click
 
+_MOST_CHARS = 1_000
+
 
 def explain(fault: Exception) -> int:
     """Says what happened on stderr; answers the exit code."""
@@ -50,5 +52,7 @@ def sentence(fault: Exception) -> str:
 
 
 def say(words: str) -> None:
+    if len(words) > _MOST_CHARS:  # it quotes what was typed, and a model may have typed it
+        words = f"{words[: _MOST_CHARS // 2]} … {words[-_MOST_CHARS // 2 :]}"
     with suppress(OSError):  # nobody is there to be told
         write_all(2, f"overspill: {words}\n".encode("utf-8", "replace"))

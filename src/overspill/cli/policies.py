@@ -29,6 +29,8 @@ _ENOUGH = {"max_tokens": 1_000, "max_bytes": 1_000, "max_lines": 20, "max_chars"
 """A notice surely fits into so much; whether into less, the policy knows."""
 _SETTINGS = {**{unit: unit for unit in _SIZES}, "keep": "keep", "preset": "preset", "store": "store.place"}
 """The options that are settings."""
+_QUESTION_CHARS = 2_000
+"""More is no question: every word of it is looked for in all of the output."""
 _PLACE = next(setting for setting in SETTINGS if setting.name == "store.place")
 
 
@@ -89,7 +91,7 @@ class Chosen:
             tool=self._tool,
             command=self._command,
             exit_status=self._options.get("exit_status", exit_status),
-            question=self._options.get("for", ""),
+            question=self._options.get("for", "")[:_QUESTION_CHARS],
             session=os.environ.get(SESSION_VARIABLE, ""),
         )
 
