@@ -21,6 +21,7 @@ _UNFINISHED = "unfinished: its process died"
 def gc(dry_run: bool, store: str | None, as_json: bool) -> int:  # noqa: FBT001
     """Remove outputs that are over the limits on age, size and number, and the remains of crashes.
 
+    Both are counted; in --json a remain is a row without a handle.
     It also happens by itself, at the first output that a process keeps.
 
     \b
