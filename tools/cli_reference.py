@@ -23,7 +23,7 @@ _HEAD = """# The command line
 Written by `python tools/cli_reference.py` from the commands themselves; `overspill COMMAND --help` says the same.
 
 Exit codes: 0 fine; 1 a known failure (an unknown handle, no match for `grep`); 2 wrong use or configuration.
-`run` passes on the command's own.
+`run` passes on the command's own. 141 when nobody reads what is printed any more, as for one that SIGPIPE ended.
 """
 _TABLE = re.compile(r"(?<=<!-- settings -->\n).*(?=<!-- /settings -->)", re.DOTALL)
 

@@ -64,6 +64,11 @@ class Ending:
         self.lingering = lingering
         """The streams, by pipe, that something in the background still holds: reading them is the caller's business."""
 
+    def afterwards(self) -> Ending:
+        """The same for what is printed after it: the status is still the command's."""
+        exit_code = -self.signal if self.signal and not self.timed_out else self.status
+        return Ending(exit_code, self.seconds, timed_out=False, by_terminal=False, lingering={})
+
 
 class Running:
     """A command that was started, and the loop that serves it until it ends."""
@@ -284,13 +289,11 @@ class Following:
         os.dup2(null, 0)
         os.close(null)
 
-    def serve(self, take: Callable[[int, bytes], None], *, readers: Sequence[int]) -> Ending:
-        started = time.monotonic()
+    def serve(self, take: Callable[[int, bytes], None], *, readers: Sequence[int]) -> None:
         self._pipes.mind(readers)
         while self._pipes.streams:
             for descriptor, _ in self._pipes.poll.poll():
                 self._pipes.heed(descriptor, take)
-        return Ending(0, time.monotonic() - started, timed_out=False, by_terminal=False, lingering={})
 
 
 def _spawn(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -17,7 +18,7 @@ from overspill.cli import DELEGATED
 from overspill.cli.app import COMMANDS, command_of
 from overspill.core.model import Call
 from overspill.stats import Cut, ReadBack, notes, sums
-from overspill.store import open_store
+from overspill.store import files, open_store
 
 NUMBERS = "".join(f"{number}\n" for number in range(1, 20_001)).encode()
 
@@ -141,11 +142,79 @@ def test_pins_removals_and_gc() -> None:
     assert b"removed by hand" in expired.stderr
 
 
+def test_gc_counts_what_crashes_left_and_what_was_deleted_from_outside() -> None:
+    handle = kept()
+    with start("run", "-c", "seq 200000; sleep 60", start_new_session=True) as running:
+        until = time.monotonic() + 20
+        while not (begun := [path for path in Path(store(), ".store", "tmp").iterdir() if path.stat().st_size]):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGKILL)
+    (size,) = [path.stat().st_size for path in begun]
+    for did, options in (("would go", ("--dry-run",)), ("removed", ())):
+        if not options:
+            Path(next(row["path"] for row in json.loads(text("ls", "--json")))).unlink()
+        said = text("gc", *options).splitlines()
+        assert said[-1].startswith(f"1 unfinished output of processes that died {did}, ")
+    assert said[-2].startswith("1 output removed, ")
+    assert re.search(rf"^{handle} .*deleted from outside", "\n".join(said), re.MULTILINE)
+    assert size
+    assert text("gc") == "0 outputs removed, 0 B.\n"
+
+
 def test_rm_goes_on_after_a_wrong_handle() -> None:
     handle = kept()
     done = overspill("rm", "ovs_zzzzzzzz", handle)
     assert done.returncode == 1
     assert f"{handle} removed" in done.stdout.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
+@pytest.mark.parametrize(
+    "words", [("show", "HANDLE"), ("show", "--raw", "HANDLE"), ("read", "HANDLE"), ("--help",), ("ls",)]
+)
+def test_a_reader_that_has_gone_is_told_nothing(words: tuple[str, ...]) -> None:
+    named = [kept() if word == "HANDLE" else word for word in words]
+    gone, there = os.pipe()
+    os.close(gone)
+    done = overspill(*named, stdout=there, stderr=subprocess.PIPE)
+    os.close(there)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [("ls",), ("show", "HANDLE"), ("config", "show"), ("--help",)])
+def test_what_cannot_be_printed_is_said_in_one_sentence(words: tuple[str, ...]) -> None:
+    named = [kept() if word == "HANDLE" else word for word in words]
+    with Path("/dev/full").open("wb") as full:
+        done = overspill(*named, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert re.fullmatch(rb"overspill: standard output: No space left on device; [^\n]*\n", done.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are Unicode there")
+@pytest.mark.parametrize(
+    "words", [("search", "WORD"), ("grep", "HANDLE", "WORD"), ("read", "WORD"), ("ls", "--tool", "WORD")]
+)
+def test_words_that_are_no_unicode_are_no_fault(words: tuple[str, ...]) -> None:
+    swapped = {"HANDLE": kept(), "WORD": os.fsdecode(b"\xff\xfe")}
+    done = overspill(*(swapped.get(word, word) for word in words))
+    assert done.returncode in (0, 1)
+    assert b"Error" not in done.stderr
+
+
+def test_doctor_says_that_a_store_cannot_be_made() -> None:
+    read_only = next(
+        (path for path in ("/sys", "/proc/sys") if os.path.isdir(path) and files.is_read_only(Path(path))), ""
+    )
+    place = f"{read_only}/none" if read_only else "closed/none"
+    if not read_only:
+        if not hasattr(os, "geteuid") or os.geteuid() == 0:
+            pytest.skip("no place that can't be written")
+        Path("closed").mkdir(mode=0o500)
+    done = overspill("doctor", "--store", place)
+    assert done.returncode == 1
+    assert f"{place} can't be made" in done.stdout.decode()
 
 
 def test_doctor_names_the_fault_and_what_to_type() -> None:
@@ -228,6 +297,32 @@ def test_config_init_writes_what_config_check_takes() -> None:
     text("config", "check", "all.toml")
 
 
+def test_a_variable_that_is_none_of_ours_is_named_where_people_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERSPILL_MAX_TOKEN", "50")
+    monkeypatch.setenv("OVERSPILL_WEATHER", "fine")
+    said = "overspill: OVERSPILL_MAX_TOKEN is no variable of overspill's; did you mean OVERSPILL_MAX_TOKENS?\n"
+    Path("overspill.toml").write_text("max_tokens = 900\n")
+    for words in (("show",), ("show", "--json"), ("check", "overspill.toml")):
+        done = overspill("config", *words)
+        assert done.returncode == 0
+        assert done.stderr.decode() == said + "overspill: OVERSPILL_WEATHER is no variable of overspill's\n"
+    done = overspill("doctor")
+    assert done.returncode == 1
+    assert b"unset OVERSPILL_MAX_TOKEN\n" in done.stdout
+    assert overspill("run", "--", "seq", "20000").stderr == b"", "the stderr of a command is the command's"
+
+
+def test_nothing_is_kept_in_a_memory_that_ends_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERSPILL_DIR", "memory://")
+    for words in (("run", "--", "touch", "made"), ("ls",), ("doctor",)):
+        done = overspill(*words)
+        assert done.returncode == 2
+        assert done.stderr.startswith(
+            b"overspill: store.place (OVERSPILL_DIR) = 'memory://' is not accepted: a directory"
+        )
+    assert not Path("made").exists()
+
+
 def test_a_wrong_configuration_stops_a_command_before_it_starts() -> None:
     Path("overspill.toml").write_text("max_byte = 5")
     done = overspill("run", "--", "touch", "made")
@@ -285,7 +380,7 @@ WRONG = [
     (("ps", "--store", "a-file"), 1),
     (("ls", "--store", "a-file"), 1),
     (("gc", "--store", "a-file"), 1),
-    (("stats", "--store", "memory://"), 1),
+    (("stats", "--store", "memory://"), 2),
     (("run", "--shell", "/no/such/shell", "-c", "true"), 127),
     (("run", "--", "no-such-command-here"), 127),
     (("mcp",), 2),
@@ -420,7 +515,7 @@ def test_completion_completes() -> None:
 def test_time_passes() -> None:
     kept()
     time.sleep(1.1)
-    assert re.search(r" +[1-9]s ", text("ls"))
+    assert re.search(r" +[1-9]\d*s ", text("ls"))
 
 
 def test_a_list_for_eyes_ends_and_says_how_to_go_on() -> None:
@@ -463,3 +558,17 @@ def test_an_answer_in_another_overspill_is_shortened_and_not_stored_again() -> N
         assert done.stdout.splitlines()[:2] == whole.splitlines()[:2]
         assert done.stdout.endswith(b"lines of this answer don't fit here: ask for fewer]\n")
     assert [row["handle"] for row in json.loads(text("ls", "--json"))] == [handle]
+
+
+@pytest.mark.parametrize(
+    "words", [("HUGE",), ("read", "HUGE"), ("run", "--keep", "HUGE", "--", "true"), ("ls", "--HUGE")]
+)
+def test_a_fault_that_quotes_much_stays_a_sentence(words: tuple[str, ...]) -> None:
+    done = overspill(*(word.replace("HUGE", "x" * 100_000) for word in words))
+    assert done.returncode in (1, 2)
+    assert len(done.stderr) < 1_200
+
+
+def test_a_question_as_long_as_a_book_is_a_question() -> None:
+    done = overspill("run", "--for", "x" * 100_000, "--", "seq", "20000")
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +128,5 @@ def test_the_command_knows_the_size_of_the_window_and_when_it_changes(shell: Typ
     )
     shell.keys(f"{RUN} --pty -- {sys.executable} -c '{code}'\r")
     shell.until("columns=101, lines=33")
-    time.sleep(0.2)
     shell.resize(44, 99)
     shell.until("columns=99, lines=44")

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from cli.commands import OVERSPILL, overspill, shell, start
-from cli.test_run import alive, handle_in, wait_for
+from cli.test_run import alive, handle_in, wait_for, watched
+from overspill.cli.output import Output
 from overspill.cli.policies import Chosen
-from overspill.cli.run import Output
 from overspill.process import Ending
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shells and signals")
@@ -96,7 +96,7 @@ def test_a_group_killed_outright_takes_a_command_with_a_time_out_along(tmp_path:
     words = ("run", "--timeout", "60", *shell(script)[1:])
     with start(*words, stdin=subprocess.DEVNULL, start_new_session=True) as running:
         pid = pid_in(mark)
-        time.sleep(0.4)
+        wait_for(lambda: watched(running.pid), "it is watched")
         os.killpg(running.pid, signal.SIGKILL)
     wait_for(lambda: not alive(pid), "the command's child is gone too")
 
@@ -175,7 +175,7 @@ def test_the_sentence_about_a_time_out_fits_too(size: int) -> None:
 
 
 def test_the_last_line_of_a_cut_output_says_that_it_was_a_time_out() -> None:
-    done = overspill("run", "--timeout", "0.6", *shell("seq 20000; sleep 60")[1:])
+    done = overspill("run", "--timeout", "1", *shell("seq 20000; sleep 60")[1:])
     assert re.fullmatch(
         rb"\[overspill: stopped by --timeout, exit status 124 after \d\.\d s\]", done.stdout.splitlines()[-1]
     )

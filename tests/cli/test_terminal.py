@@ -31,7 +31,7 @@ def test_tables_and_figures_stay_within_the_terminal(columns: int, tmp_path: Pat
                 len(line) <= columns or "overspill" in line or ". " in line or "tokens became" in line or "/" in line
             ), command
     assert any("█" in screen for screen in seen.values())
-    assert any(re.fullmatch(r"5,000 lines · 23\.9 kB · \d s", screen) for screen in seen.values())
+    assert any(re.fullmatch(r"5,000 lines · 23\.9 kB · \d+ s", screen) for screen in seen.values())
 
 
 @pytest.mark.parametrize(("setting", "dim"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])

@@ -53,3 +53,24 @@ def test_where_a_command_looks_by_itself_nothing_is_said(tmp_path: Path) -> None
     shown = printed(*OVERSPILL, "bound", cwd=tmp_path, output="line\n" * 9_000)
     assert " --store " not in shown
     assert pasted(shown, cwd=tmp_path)
+
+
+def test_a_directory_with_an_overspill_toml_has_a_store_of_its_own(tmp_path: Path) -> None:
+    """Outside of projects one store is for all; whoever wants another says so by a file or a variable."""
+    for name in ("here", "there", "apart"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "apart" / "overspill.toml").touch()
+
+    def printed_in(name: str, *words: str, output: str = "") -> str:
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        done = subprocess.run(
+            [*OVERSPILL, *words], cwd=tmp_path / name, env=env, input=output, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    handle = re.findall(r"ovs_\w+", printed_in("here", "bound", output="line\n" * 9_000))[0]
+    assert handle in printed_in("there", "ls")
+    assert "Nothing is kept here" in printed_in("apart", "ls")
+    printed_in("apart", "bound", output="line\n" * 9_000)
+    assert (tmp_path / "apart" / ".overspill" / f"{handle}.txt").exists()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overspill import MemoryStore
 from overspill.errors import UnknownHandle
 from overspill.store.handles import (
     ALPHABET,
@@ -21,6 +23,7 @@ from overspill.store.handles import (
     shortest,
     typed,
 )
+from overspill.store.local import LocalStore
 
 CODES = st.text(ALPHABET, min_size=CODE_LENGTH, max_size=CODE_LENGTH)
 
@@ -66,6 +69,22 @@ def test_nothing_else_gets_through(text: str) -> None:
     with suppress(UnknownHandle):
         start = typed(text)
     assert set(start) <= set(ALPHABET)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("ovs_00000000", "no output 'ovs_00000000' is kept here; `overspill ls` lists what is kept"),
+        (" `0000abcd`.", "no output '0000abcd' is kept here; `overspill ls` lists what is kept"),
+        ("NOPE", "no output 'NOPE' is kept here; it was read as ovs_n0pe; `overspill ls` lists what is kept"),
+        ("ovs_lucky", "no output 'ovs_lucky' is kept here; `overspill ls` lists what is kept"),
+    ],
+)
+def test_an_unknown_one_is_quoted_as_it_was_typed(asked: str, said: str, tmp_path: Path) -> None:
+    for store in (LocalStore(tmp_path / "none"), MemoryStore()):
+        with pytest.raises(UnknownHandle) as refused:
+            store.stored(asked)
+        assert str(refused.value) == said
 
 
 def test_a_refusal_is_short() -> None:

@@ -59,8 +59,11 @@ each goes to its own, under one budget and one handle. An output within the limi
 
 Of an output that was cut, the last line says the exit status and the time when that is not 0.
 Something that stays in the background is not waited for; what it prints later is bounded in its turn,
-and both within the one budget.
+and both within the one budget (with --json it is an object of its own, on the next line).
 After a second the command is listed by `overspill ps`, and `tail`, `read` and `grep` see what came so far.
+
+What it prints is shown when it has ended. At a terminal the line without an end, a prompt such as "name? ", is
+on the live line after a second; elsewhere only --live shows it before.
 
 \b
 Exit status: the command's own; 128 + n when signal n ended it; 124 after --timeout;
@@ -85,6 +88,8 @@ if TYPE_CHECKING:
     _AnyParamType = click.ParamType[Any]
 else:
     _AnyParamType = click.ParamType
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""A fault without a name is of what click printed: files have names."""
 
 
 class Commands(click.Group):
@@ -135,14 +140,20 @@ def app(words: Sequence[str]) -> int:
         words = ["--help"]
     try:
         answer = top.main(args=list(words), prog_name="overspill", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:
         return 130
+    except SystemExit as leaving:  # click's own way with a reader that has gone
+        raise BrokenPipeError from leaving
+    except OSError as fault:
+        if fault.filename is None and fault.errno in _OF_WRITING:
+            fault.filename = "standard output"
+        raise
     except click.ClickException as fault:
-        wrong_use(fault)
+        wrong_use(fault, command=words[0])
         return WRONG_USE
-    sys.stdout.flush()
     return answer if isinstance(answer, int) else OK
 
 

@@ -58,6 +58,9 @@ def config() -> None:
 def show(tool: str, command: str, as_json: bool, **sizes: int | None) -> int:  # noqa: FBT001
     """Every setting in force with its origin: for a tool or a command, where one is named.
 
+    A variable that looks like overspill's and is none is named on stderr, here and by `config check` and
+    `doctor`; other commands pass over it.
+
     \b
     Example:
       overspill config show --command 'pytest -x'
@@ -65,6 +68,7 @@ def show(tool: str, command: str, as_json: bool, **sizes: int | None) -> int:  #
     from overspill.config import load
 
     settled = load(working_directory(), os.environ).settle(tool=tool, command=command, flags=sizes).settled
+    _say_misspelt()
     if as_json:
         facts = {name: {"value": found.value, "origin": found.origin} for name, found in settled.items()}
         write_all(1, json.dumps(facts, indent=1, default=str).encode() + b"\n")
@@ -86,6 +90,8 @@ def check(file: str) -> int:
     from overspill.config import load
     from overspill.core.access import Shell
 
+    _say_misspelt()
+
     configuration = load(working_directory(), {}, file=file)
     for found in configuration.files:
         for tool in ("", *found.tools):
@@ -95,6 +101,14 @@ def check(file: str) -> int:
     configuration.settle().store(default=".overspill")
     click.echo(f"{file}: right")
     return OK
+
+
+def _say_misspelt() -> None:
+    """On stderr: what is printed stays what was asked for."""
+    from overspill.cli.faults import misspelt_variables, say
+
+    for words in misspelt_variables(os.environ).values():
+        say(words)
 
 
 @config.command(short_help="Begin an overspill.toml here.")
@@ -112,6 +126,10 @@ def init() -> int:
     except FileExistsError:
         raise OverspillError(
             "overspill.toml is there already; `overspill config check overspill.toml` reads it"
+        ) from None
+    except OSError as fault:
+        raise OverspillError(
+            f"overspill.toml can't be written here ({fault.strerror}); begin it in a directory that can"
         ) from None
     click.echo("overspill.toml written")
     return OK

@@ -32,7 +32,8 @@ def doctor(rebuild: bool, verify: bool, store: str | None, as_json: bool) -> int
     Example:
       overspill doctor
     """
-    from overspill.store.doctor import examine
+    from overspill.cli.faults import misspelt_variables
+    from overspill.store.doctor import Finding, examine
     from overspill.store.doctor import verify as verified
 
     found = kept.store(store)
@@ -40,6 +41,7 @@ def doctor(rebuild: bool, verify: bool, store: str | None, as_json: bool) -> int
         again()
     checkup = examine(found, now=time.time())
     findings = [*checkup.findings, *(verified(found) if verify else ())]
+    findings += [Finding(words, f"unset {name}") for name, words in misspelt_variables(os.environ).items()]
     if as_json:
         facts = {**asdict(checkup), "findings": [asdict(finding) for finding in findings], "configuration": _files()}
         write_all(1, json.dumps(facts, indent=1).encode() + b"\n")

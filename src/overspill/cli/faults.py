@@ -10,21 +10,36 @@ from overspill.cli.streams import write_all
 from overspill.errors import MissingExtra, OverspillError, PolicyError, RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import click
+
+_MOST_CHARS = 1_000
 
 
 def explain(fault: Exception) -> int:
     """Says what happened on stderr; answers the exit code."""
-    _say(sentence(fault))
+    say(sentence(fault))
     return WRONG_USE if isinstance(fault, PolicyError | RequestError | MissingExtra) else FAILED
 
 
-def wrong_use(fault: click.ClickException) -> None:
+def wrong_use(fault: click.ClickException, *, command: str) -> None:
     """What click found wrong, in one line with the next step."""
     words = " ".join(fault.format_message().split()).rstrip(".")
     context = getattr(fault, "ctx", None)
-    step = "" if "`" in words else f"; `{context.command_path if context else 'overspill'} --help` shows how"
-    _say(words[:1].lower() + words[1:] + step)
+    about = context.command_path if context else f"overspill {command}"
+    step = "" if "`" in words else f"; `{about} --help` shows how"
+    say(words[:1].lower() + words[1:] + step)
+
+
+def misspelt_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Sentences on variables that look like overspill's and are none, by name."""
+    from overspill.config.sources import misspelt
+
+    return {
+        name: f"{name} is no variable of overspill's" + (f"; did you mean {near}?" if near else "")
+        for name, near in misspelt(env).items()
+    }
 
 
 def sentence(fault: Exception) -> str:
@@ -36,6 +51,8 @@ def sentence(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}; `overspill --debug …` shows where, please report it"
 
 
-def _say(words: str) -> None:
+def say(words: str) -> None:
+    if len(words) > _MOST_CHARS:  # it quotes what was typed, and a model may have typed it
+        words = f"{words[: _MOST_CHARS // 2]} … {words[-_MOST_CHARS // 2 :]}"
     with suppress(OSError):  # nobody is there to be told
         write_all(2, f"overspill: {words}\n".encode("utf-8", "replace"))

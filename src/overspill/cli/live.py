@@ -9,8 +9,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from overspill.cli.output import Output
     from overspill.cli.progress import Progress
-    from overspill.cli.run import Output
     from overspill.store.running import Record
 
 AFTER_SECONDS = 1.0

@@ -9,7 +9,7 @@ import os
 
 from overspill.cli.held import Held
 from overspill.config import sources
-from overspill.config.settings import SETTINGS
+from overspill.config.settings import SESSION_VARIABLE, SETTINGS
 from overspill.surroundings import working_directory
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ _ENOUGH = {"max_tokens": 1_000, "max_bytes": 1_000, "max_lines": 20, "max_chars"
 """A notice surely fits into so much; whether into less, the policy knows."""
 _SETTINGS = {**{unit: unit for unit in _SIZES}, "keep": "keep", "preset": "preset", "store": "store.place"}
 """The options that are settings."""
+_QUESTION_CHARS = 2_000
+"""More is no question: every word of it is looked for in all of the output."""
 _PLACE = next(setting for setting in SETTINGS if setting.name == "store.place")
 
 
@@ -73,16 +75,14 @@ class Chosen:
             self._policy = self.settlement().policy(access=Shell(store=place_to_tell(self.settlement())))
         return self._policy
 
-    def after(self, shown: bytes) -> Chosen:
-        """For what comes after such a text in the same place: within what it left of the budget."""
+    def by(self, policy: Policy) -> Chosen:
+        """The same by another policy."""
         from copy import copy
 
-        from overspill.cli.room import left
-
-        later = copy(self)
-        later._policy = policy = left(self.policy(), shown.decode("utf-8", "replace"))
-        later._above = {unit: most for unit in _SIZES if (most := getattr(policy.above, unit)) is not None}
-        return later
+        other = copy(self)
+        other._policy = policy
+        other._above = {unit: most for unit in _SIZES if (most := getattr(policy.above, unit)) is not None}
+        return other
 
     def call(self, *, exit_status: int | None = None) -> Call:
         from overspill.core.model import Call
@@ -91,8 +91,8 @@ class Chosen:
             tool=self._tool,
             command=self._command,
             exit_status=self._options.get("exit_status", exit_status),
-            question=self._options.get("for", ""),
-            session=os.environ.get("OVERSPILL_SESSION", ""),
+            question=self._options.get("for", "")[:_QUESTION_CHARS],
+            session=os.environ.get(SESSION_VARIABLE, ""),
         )
 
     def store(self) -> Store:
@@ -148,7 +148,7 @@ class Chosen:
 
 def store_of(settlement: Settlement) -> Store:
     """The store in force, by default the one around the working directory."""
-    return settlement.store(default=_default_place())
+    return settlement.lasting_store(default=_default_place())
 
 
 def place_to_tell(settlement: Settlement) -> str:

@@ -1,50 +1,105 @@
-"""The room that `run` sets aside in a budget for what it says itself, and for what comes later."""
+"""One budget that several texts of `run` share: what it shows when the command ends, its last line, what comes later.
+
+Room is set aside before it is needed: for the line on how it ended, for marks that stand on both streams,
+and, where something in the background may go on writing, for at least the one line that names what came.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 
-from overspill.core.model import Budget
+from overspill.core.measure import Size, within
+from overspill.core.model import UNITS, Bounded, Budget, Totals
+from overspill.core.notice import Kept, short_header
 from overspill.core.policy import Policy
-from overspill.errors import PolicyError
+
+_MARKS_PART = 10
+_LATER_PART = 5
+_MANY = 10**9
+_REASON_CHARS = range(80, 3, -4)
+_JOINT_TOKENS = 2
+"""A text may have so many more than its two halves."""
 
 
-def tighter(policy: Policy, last_line: str, *, two_streams: bool, goes_on: bool) -> tuple[Policy, str]:
-    """The policy with room left for the last line, for marks that stand on both streams, for what comes later.
+class _Part(Policy):
+    """A policy for a part of a text: what a notice needs at least was asked of the whole."""
 
-    A budget that hardly holds a notice has no room for any: the later gives way first, then the marks, then the line.
-    """
-    for line, marks, later in (
-        (last_line, two_streams, goes_on),
-        (last_line, two_streams, False),
-        (last_line, False, False),
-        ("", False, False),
-    ):
-        with suppress(PolicyError):
-            taken = ("\n" + line) if line else ""
-            return replace(policy, budget=_less(policy, taken, parts=(10,) * marks + (5,) * later)), line
-    raise AssertionError("the policy's own budget is one that it takes")
+    def __post_init__(self) -> None:
+        pass
 
 
-def left(policy: Policy, shown: str) -> Policy:
-    """The policy for what comes after a text in the same place: what that left, a fifth at least."""
-    with suppress(PolicyError):
-        least = {field.name: getattr(policy.budget, field.name) for field in fields(policy.budget)}
-        rest = _less(policy, shown, least={name: most // 5 for name, most in least.items() if most})
-        return replace(policy, budget=rest, limit=None)
-    return policy
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The budget of a whole, and what of it is taken already."""
+
+    whole: Policy
+    shown: Mapping[int, str] = field(default_factory=dict)
+    """What each stream shows already."""
+
+    def part(self, last_line: str = "", *, two_streams: bool = False, goes_on: bool = False) -> Policy:
+        """What may be shown now beside the last line, marks that stand twice, and what comes later."""
+        taken = _sum((self._taken(), self._size_of_line(last_line), Size(_JOINT_TOKENS if self.shown else 0, 0, 0, 0)))
+        sizes: dict[str, int] = {}
+        for unit, used, later in zip(UNITS, taken, self._later, strict=True):
+            most = getattr(self.whole.budget, f"max_{unit}")
+            if most is not None:
+                rest = most - used
+                rest -= rest // _MARKS_PART if two_streams else 0
+                rest -= max(rest // _LATER_PART, later) if goes_on else 0
+                sizes[f"max_{unit}"] = max(rest, 1)
+        shared = goes_on or bool(self.shown)
+        values = {of.name: getattr(self.whole, of.name) for of in fields(self.whole)}
+        # What is to be followed by more, or follows, is cut above its share, whatever the limit is.
+        return _Part(**{**values, "budget": Budget(**sizes), "limit": None if shared else self.whole.limit})
+
+    def fits(self, *texts: str, goes_on: bool = False) -> bool:
+        """Do these fit beside what is shown, and the line for what comes later if need be?"""
+        taken = _sum((self._taken(*texts), self._later)) if goes_on else self._taken(*texts)
+        return within(taken, self.whole.budget)
+
+    def lead(self, stream: int) -> str:
+        """What a notice on that stream begins with, to stand on a line of its own."""
+        return "" if (self.shown.get(stream) or "\n").endswith("\n") else "\n"
+
+    def least(self, bounded: Bounded) -> str:
+        """The one line for an output of which nothing else can be shown."""
+        kept = Kept(bounded.handle, bounded.path, bounded.unsaved)
+        for reason_chars in _REASON_CHARS:
+            line = self._line(kept, Totals(bounded.total_bytes, bounded.total_lines), reason_chars)
+            if self.fits(line):
+                break
+        return line
+
+    def _taken(self, *texts: str) -> Size:
+        """Of all of them, whether the two streams meet in one place or not."""
+        shown = [text + self.lead(stream) for stream, text in self.shown.items()]
+        parts = [text for text in (*shown, *texts) if text]
+        apart = [self.whole.measure.size(text, self.whole.budget) for text in parts]
+        together = self.whole.measure.size("".join(parts), self.whole.budget)
+        return Size(*map(max, _sum(apart), together))
+
+    @property
+    def _later(self) -> Size:
+        """Of the line that must fit when more comes than can be shown."""
+        kept, unsaved = Kept("ovs_" + "x" * 8), Kept(None, unsaved="x" * _REASON_CHARS[-1])
+        lines = [self._line(one, Totals(_MANY, _MANY), _REASON_CHARS[-1]) for one in (kept, unsaved)]
+        return Size(*map(max, *map(self._size_of_line, lines)))
+
+    def _size_of_line(self, line: str) -> Size:
+        """Of one more line, below a text that may not end its own."""
+        size = self.whole.measure.size(line and "\n" + line, self.whole.budget)
+        return size._replace(lines=1, tokens=size.tokens + _JOINT_TOKENS) if line else size
+
+    def _line(self, kept: Kept, totals: Totals, reason_chars: int) -> str:
+        return short_header(kept, totals=totals, shown_lines=0, language=self.whole.language, reason_chars=reason_chars)
 
 
-def _less(policy: Policy, text: str, *, parts: tuple[int, ...] = (), least: dict[str, int] | None = None) -> Budget:
-    """The budget without what a text takes of it, and without such parts of the rest."""
-    taken = policy.measure.size(text, policy.budget)._asdict() if text else {}
-    sizes = {}
-    for field in fields(policy.budget):
-        most = getattr(policy.budget, field.name)
-        if most is not None:
-            rest = most - taken.get(field.name.removeprefix("max_"), 0)
-            for part in parts:
-                rest -= rest // part
-            sizes[field.name] = max(rest, (least or {}).get(field.name, rest))
-    return Budget(**sizes)
+def ended(text: str, line: str) -> str:
+    """A text with one more line."""
+    return text + ("" if not text or text.endswith("\n") else "\n") + line
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    found = list(sizes)
+    return Size(*map(sum, zip(*found, strict=True))) if found else Size(0, 0, 0, 0)

@@ -180,6 +180,16 @@ class Settlement:
         except PolicyError as error:
             raise self._with_origin(error, "store.place" if error.setting == "store" else error.setting) from None
 
+    def lasting_store(self, *, default: str) -> Store:
+        """The store in force, for a caller that ends: what it kept in its own memory nobody could ever read."""
+        place = self.place(default=default)
+        if place.lower().startswith("memory:"):
+            error = PolicyError(
+                "store.place", place, "a directory or the URL of a service, since memory ends with the command"
+            )
+            raise self._with_origin(error, "store.place")
+        return self.store(default=default)
+
     def place(self, *, default: str) -> str:
         """Where outputs are kept: a directory or a URL."""
         return os.path.expanduser(placed(self.get("store.place") or default, default=default))

@@ -126,3 +126,6 @@ ACCEPTED = {
     "bytes": 'a number of bytes, or a text with a unit such as "2 GB"',
 }
 CONFIG_VARIABLE = "OVERSPILL_CONFIG"
+SESSION_VARIABLE = "OVERSPILL_SESSION"
+"""Noted with every output; not a setting of what is shown."""
+VARIABLES = (CONFIG_VARIABLE, SESSION_VARIABLE, *(name for setting in SETTINGS for name in setting.variables))

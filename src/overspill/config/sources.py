@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from overspill.config.settings import CONFIG_VARIABLE, SETTINGS
+from overspill.config.settings import CONFIG_VARIABLE, SETTINGS, VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 NAMES = ("overspill.toml", "overspill.yaml", "overspill.yml")
 PYPROJECT = "pyproject.toml"
+_OURS = "OVERSPILL_"
 _MARKS = (".git", ".hg", ".svn", ".jj")
 
 
@@ -40,6 +41,15 @@ def variables(env: Mapping[str, str]) -> list[str]:
         for variable in setting.variables
         if env.get(variable)
     ]
+
+
+def misspelt(env: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like ours and are none, each with the name that was meant, or nothing if none is near."""
+    from difflib import get_close_matches
+
+    ours = {name.removeprefix(_OURS): name for name in VARIABLES}
+    unknown = sorted(name for name in env if name.startswith(_OURS) and name not in VARIABLES)
+    return {name: "".join(ours[near] for near in get_close_matches(name[len(_OURS) :], ours, 1)) for name in unknown}
 
 
 def _of_project(start: str, env: Mapping[str, str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from overspill.core.access import Rest, worded
-from overspill.core.measure import cut_after, cut_before
+from overspill.core.measure import cut_after, cut_before, encode, readable
 from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
 from overspill.errors import OverspillError, QueryError
@@ -60,6 +60,7 @@ def search(
     """
     policy = policy or default_policy()
     most = whole_number("max", max_lines)
+    words = readable(encode(words))  # typed at a terminal of another encoding, they may be no Unicode
     terms = [phrase or word for phrase, word in _WORDS.findall(words)]
     if not terms:
         example = worded(policy.access, "search", Rest("", None, 1, 1, 0), words="disk full") or "disk full"

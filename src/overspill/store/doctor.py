@@ -112,6 +112,9 @@ def _directory(store: LocalStore) -> Iterator[Finding]:
     try:
         found = os.stat(root)
     except FileNotFoundError:
+        above = next(parent for parent in root.parents if parent.exists())
+        if files.is_read_only(above) or not os.access(above, os.W_OK | os.X_OK):
+            yield Finding(f"{root} can't be made: {above} can't be written; new outputs are not saved", ELSEWHERE)
         return
     except OSError as error:
         yield Finding(f"{root}: {files.in_words(error)}", f"ls -ld {quoted}")

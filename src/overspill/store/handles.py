@@ -71,8 +71,16 @@ def typed(text: str) -> str:
         raise UnknownHandle(shown, "a handle is ovs_ and letters and digits, as in ovs_7k2m9x4q; `overspill ls` lists")
     read = bare.translate(_AS_READ)
     if any(character not in ALPHABET for character in read):
-        raise UnknownHandle(text.strip())
+        raise UnknownHandle(text.strip(_AROUND))
     return read
+
+
+def unknown(text: str) -> UnknownHandle:
+    """For what was typed and names nothing: quoted as it was typed, with what it was read as where that differs."""
+    shown, read = text.strip(_AROUND), typed(text)
+    if shown.lower().removeprefix(PREFIX) == read:
+        return UnknownHandle(shown)
+    return UnknownHandle(shown, f"it was read as {PREFIX}{read}; `overspill ls` lists what is kept")
 
 
 def code_range(start: str) -> tuple[str, str]:

@@ -20,9 +20,9 @@ import msgspec
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
-from overspill.errors import AmbiguousHandle, ExpiredHandle, UnknownHandle
+from overspill.errors import AmbiguousHandle, ExpiredHandle
 from overspill.store.files import make_private
-from overspill.store.handles import PREFIX, SHORT, code_of, code_range, shortest
+from overspill.store.handles import PREFIX, SHORT, code_of, code_range, shortest, unknown
 from overspill.store.journal import decoded, encoded
 from overspill.store.tombstones import Tombstone
 
@@ -191,7 +191,7 @@ class Index:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def entry(self, start: str) -> Entry:
+    def entry(self, start: str, *, asked: str = "") -> Entry:
         """The one output whose code begins so; an exact handle goes before longer ones."""
         first, last = code_range(start)
         with self.lock:
@@ -211,7 +211,7 @@ class Index:
             ).fetchone()
         if gone:
             raise ExpiredHandle(gone[0], _tombstone(gone).words)
-        raise UnknownHandle(PREFIX + start)
+        raise unknown(asked or PREFIX + start)
 
     def by_code(self, code: str) -> Entry | None:
         with self.lock:

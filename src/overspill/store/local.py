@@ -18,11 +18,18 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from overspill.core.model import Call
 from overspill.core.ports import Blob, Stored
-from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable, UnknownHandle
+from overspill.errors import ExpiredHandle, PolicyError, StoreError, StoreUnavailable
 from overspill.store import recovery, upkeep
 from overspill.store.commit import commit
-from overspill.store.files import in_words, private_directory, require_directory, sync_directory, write_private
-from overspill.store.handles import PREFIX, typed
+from overspill.store.files import (
+    abandoned,
+    in_words,
+    private_directory,
+    require_directory,
+    sync_directory,
+    write_private,
+)
+from overspill.store.handles import typed, unknown
 from overspill.store.lines import WORTH_BYTES, LineCounter, nearest
 from overspill.store.local_blobs import LocalSpill, open_blob
 from overspill.store.names import DEFAULT, checked_template
@@ -190,6 +197,13 @@ class LocalStore:
             return []
         return self.run(lambda index: upkeep.whole_pass(self, index), writing=True)
 
+    def remains(self) -> dict[str, int]:
+        """What crashes left unfinished, with its bytes: ``gc`` sweeps it."""
+        try:
+            return {path.name: path.lstat().st_size for path in abandoned(self.temporary)}
+        except OSError:  # nothing was ever kept here, or somebody else is sweeping
+            return {}
+
     def totals(self) -> tuple[int, int]:
         """How many outputs there are and how many bytes they take."""
         if not self._is_there():
@@ -223,8 +237,8 @@ class LocalStore:
     def entry(self, handle: str) -> Entry:
         start = typed(handle)
         if not self._is_there():
-            raise UnknownHandle(PREFIX + start)
-        return self.run(lambda index: index.entry(start))
+            raise unknown(handle)
+        return self.run(lambda index: index.entry(start, asked=handle))
 
     def entries(self) -> Iterator[Entry]:
         if not self._is_there():

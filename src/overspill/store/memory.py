@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
-from overspill.errors import AmbiguousHandle, ExpiredHandle, StoreUnavailable, UnknownHandle
-from overspill.store.handles import PREFIX, code_of, code_range, shortest, typed
+from overspill.errors import AmbiguousHandle, ExpiredHandle, StoreUnavailable
+from overspill.store.handles import PREFIX, code_of, code_range, shortest, typed, unknown
 from overspill.store.lines import nearest
 from overspill.store.quantities import size_bytes
 from overspill.store.retention import Doomed, Retention, doomed
@@ -176,7 +176,7 @@ class MemoryStore:
         tombstone = next((t for c, t in self._tombstones.items() if c.startswith(start)), None)
         if tombstone is not None:
             raise ExpiredHandle(tombstone.handle, tombstone.words)
-        raise UnknownHandle(PREFIX + start)
+        raise unknown(handle)
 
     def _keep(self, data: bytes, tallied: Tallied, call: Call) -> Stored:
         code = code_of(tallied.digest)

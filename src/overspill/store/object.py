@@ -151,6 +151,13 @@ class ObjectStore:
             self._sweep()
         return [found for found in taken if found is not None]
 
+    def remains(self) -> dict[str, int]:
+        """What crashes left unfinished, with its bytes: ``gc`` sweeps it."""
+        with self.bucket.faults():
+            nobodys = set(self.unnamed())
+            uploads = [each for kind in ("blobs", "lines") for each in self.bucket.objects(kind)] if nobodys else []
+        return {each.path: each.size for each in uploads if each.path in nobodys}
+
     def totals(self) -> tuple[int, int]:
         """How many outputs there are and how many bytes they take."""
         with self.bucket.faults():

@@ -16,8 +16,8 @@ import msgspec
 
 from overspill.core.model import Call
 from overspill.core.ports import Stored
-from overspill.errors import AmbiguousHandle, ExpiredHandle, StoreUnavailable, UnknownHandle
-from overspill.store.handles import PREFIX, SHORT, code_of, shortest, typed
+from overspill.errors import AmbiguousHandle, ExpiredHandle, StoreUnavailable
+from overspill.store.handles import PREFIX, SHORT, code_of, shortest, typed, unknown
 from overspill.store.journal import decoded, encoded
 from overspill.store.object_bucket import Bucket, Found
 from overspill.store.tombstones import Tombstone
@@ -102,7 +102,7 @@ class Rows:
             raise StoreUnavailable(self._bucket.where, f"the row of {PREFIX}{codes[0]} is damaged")
         if listed:
             raise ExpiredHandle(PREFIX + start, "removed")
-        raise UnknownHandle(PREFIX + start)
+        raise unknown(handle)
 
     def put(self, row: Row, *, instead_of: Found | None) -> bool:
         """A first row, in place of nothing or of one that is over; False when somebody was faster."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 DIRECTORY = ".overspill"
 MARKS = (
-    ".git", ".hg", ".svn", ".jj", "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml",
-    "build.gradle", "composer.json", "Gemfile", "deno.json",
+    "overspill.toml", ".git", ".hg", ".svn", ".jj", "pyproject.toml", "setup.py", "package.json", "go.mod",
+    "Cargo.toml", "pom.xml", "build.gradle", "composer.json", "Gemfile", "deno.json",
 )  # fmt: skip
 
 

@@ -104,12 +104,13 @@ def light_pass(store: LocalStore, index: Index) -> None:
 
 
 def whole_pass(store: LocalStore, index: Index) -> list[Doomed]:
-    """All upkeep; what retention took."""
+    """All upkeep; the outputs that went: those that retention took, and those whose file was gone already."""
     files.sweep(store.temporary)
     catch_up(store, index)
     missing = [found_again(store, index, entry.code) for entry in index.entries() if is_lost(store, entry)]
     lost = [entry for entry in missing if entry is not None and is_lost(store, entry)]
-    remove(store, index, [(entry, "its file was deleted from outside") for entry in lost], by="hand")
+    reason = "its file was deleted from outside"
+    gone = [Doomed(entry.row, reason) for entry in remove(store, index, [(one, reason) for one in lost], by="hand")]
     taken = _retire(store, index)
     if store.compress_after_days is not None:
         cold = store.clock() - store.compress_after_days * DAY_SECONDS
@@ -118,7 +119,7 @@ def whole_pass(store: LocalStore, index: Index) -> list[Doomed]:
                 _compress(store, index, entry)
     _drop_twins(store, index)
     _forget(store, index)
-    return taken
+    return gone + taken
 
 
 def _retire(store: LocalStore, index: Index) -> list[Doomed]:

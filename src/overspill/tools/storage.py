@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 from overspill.core.model import Call, totals_of
 from overspill.core.ports import Store, Stored
-from overspill.errors import AmbiguousHandle, StoreError, StoreUnavailable, UnknownHandle
+from overspill.errors import AmbiguousHandle, StoreError, StoreUnavailable
 from overspill.source import said
-from overspill.store.handles import PREFIX, code_of, shortest, typed
+from overspill.store.handles import PREFIX, code_of, shortest, typed, unknown
 from overspill.store.memory import BytesBlob
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class StorageStore:
         if len(found) > 1:
             raise AmbiguousHandle(PREFIX + start, [row.handle for row in found])
         if not found:
-            raise UnknownHandle(PREFIX + start)
+            raise unknown(handle)
         return found[0]
 
     def open(self, handle: str) -> BytesBlob:
