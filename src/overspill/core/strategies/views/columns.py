@@ -22,6 +22,8 @@ Cells = Callable[[bytes], Sequence[bytes]]
 
 VALUES_KEPT = 40
 EXTREMES_KEPT = 3
+PART_CELLS = 64
+"""So many are looked through again after the largest of them was taken."""
 SERIES_KEPT = 60_000
 MISSING_ROWS_KEPT = 8
 FIRST_ROWS_KEPT = 3
@@ -265,12 +267,16 @@ def keep_largest(heap: list[tuple[float, int, Span]], values: Sequence[float], b
     """Keeps the rows of the largest values, ``before`` of which were seen already; of equal ones the earliest."""
     if not values:
         return
-    left = [*values]
+    parts = [[*values[at : at + PART_CELLS]] for at in range(0, len(values), PART_CELLS)]
+    most = [*map(max, parts)]
     for _ in range(EXTREMES_KEPT):
-        value = max(left)
+        value = max(most)
         if value == -math.inf or (len(heap) == EXTREMES_KEPT and value <= heap[0][0]):
             return
-        at = left.index(value)
-        left[at] = -math.inf
+        number = most.index(value)
+        within = parts[number].index(value)
+        parts[number][within] = -math.inf
+        most[number] = max(parts[number])
+        at = number * PART_CELLS + within
         push = heapq.heappush if len(heap) < EXTREMES_KEPT else heapq.heapreplace
         push(heap, (value, -before - at, rows[at]))

@@ -92,6 +92,8 @@ class Run:
     """How strongly the terms of the question speak in it, once somebody listened."""
     oddness: float | None = None
     """The worth of its oddest value, once somebody looked."""
+    inside: list[float] | None = None
+    """For each member, the worth of the oddest value that it holds; when somebody looked closely."""
 
 
 class Scan:

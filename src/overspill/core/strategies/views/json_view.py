@@ -70,7 +70,7 @@ class JsonView:
                 self._studying = False
                 self._facts.study_is_over()
         else:
-            run.oddness = self._facts.oddness(run, "")
+            run.oddness = self._facts.glanced(run)
         self._runs.append(run)
         self._held += len(run.data)
         if self._held > 2 * self._capacity and not self._studying:
@@ -110,9 +110,11 @@ class JsonView:
                 frame = frame.parent
         scale = 1.0 / (max(worth, default=0.0) or 1.0)
         scores = []
+        if self._studying:
+            self._facts.weigh()
         for run in self._runs:
             if run.oddness is None:
-                run.oddness = self._facts.oddness(run, field_of(run.frame))
+                run.oddness = self._facts.glanced(run)
             forces = run.forces or {}
             static = run.oddness + 0.5 / (1 + run.frame.depth) * (1.0 if run.first == 0 else 0.3)
             asked = 0.0
