@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import gt, lt, mul, neg
+from operator import gt, itemgetter, lt, mul, neg, truediv
 from typing import Protocol
 
 from overspill.core.model import Block, Span
@@ -32,7 +32,7 @@ USUAL_ROWS = 30
 MISSING = frozenset(b"- NA N/A na n/a null NULL None none nan NaN ? <none> <unknown> unknown Unknown".split()) | {b""}
 _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMGT]i?B?|[mun]?s)?(?:\s*\(.*\))?$")
 _NUMBER_STARTS = b"0123456789-+$."
-_DIGITS = frozenset(bytes([digit]) for digit in b"0123456789")
+_DIGITS = frozenset(b"0123456789")
 _MOST_EXACT = 1e15
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
@@ -158,12 +158,14 @@ class Column:
         numbers = _numbers(cells)
         if (room := SERIES_KEPT - len(self.series)) > 0:
             self.series.extend((numbers if places is None else _placed(numbers, places, of))[:room])
-        self.is_exact = self.is_exact and all(
-            cell[-1:] in _DIGITS and abs(number) < _MOST_EXACT
-            for cell, number in zip(cells, numbers, strict=True)
-            if not math.isnan(number)
-        )
-        if all(map(math.isfinite, numbers)):
+        is_finite = math.isfinite(sum(numbers))
+        if self.is_exact:
+            held = cells if is_finite else [cell for cell, at in zip(cells, numbers, strict=True) if not math.isnan(at)]
+            known = numbers if is_finite else [number for number in numbers if not math.isnan(number)]
+            self.is_exact = _DIGITS.issuperset(map(itemgetter(-1), held)) and (
+                not known or -_MOST_EXACT < min(known) <= max(known) < _MOST_EXACT
+            )
+        if is_finite:
             self._measure(numbers, rows)
         else:
             finite = [at for at, number in enumerate(numbers) if math.isfinite(number)]
@@ -218,8 +220,8 @@ class Column:
             places = [at for at, pair in enumerate(zip(old, new, strict=True), first) if min(pair) > 0]
             old, new = [old[at - first] for at in places], [numbers[at] for at in places]
         rows = Picked(rows, places)
-        keep_largest(self.jumps, [after / prior - 1 for prior, after in zip(old, new, strict=True)], before, rows)
-        keep_largest(self.falls, [prior / after - 1 for prior, after in zip(old, new, strict=True)], before, rows)
+        keep_largest(self.jumps, [*map(truediv, new, old)], before, rows)
+        keep_largest(self.falls, [*map(truediv, old, new)], before, rows)
 
     @property
     def deviation(self) -> float:
@@ -257,7 +259,7 @@ def _numbers(cells: Sequence[bytes]) -> list[float]:
         numbers = [*map(float, cells)]
     except ValueError:
         numbers = []
-    if numbers and all(map(math.isfinite, numbers)):
+    if numbers and math.isfinite(sum(numbers)):
         return numbers
     known = {cell: number_of(cell) if cell[:1] in _NUMBER_STARTS and cell else None for cell in set(cells)}
     return [math.nan if (number := known[cell]) is None else number for cell in cells]
@@ -266,6 +268,8 @@ def _numbers(cells: Sequence[bytes]) -> list[float]:
 def keep_largest(heap: list[tuple[float, int, Span]], values: Sequence[float], before: int, rows: Rows) -> None:
     """Keeps the rows of the largest values, ``before`` of which were seen already; of equal ones the earliest."""
     if not values:
+        return
+    if len(heap) == EXTREMES_KEPT and max(values) <= heap[0][0]:
         return
     parts = [[*values[at : at + PART_CELLS]] for at in range(0, len(values), PART_CELLS)]
     most = [*map(max, parts)]

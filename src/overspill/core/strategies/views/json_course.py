@@ -147,7 +147,7 @@ class Course:
                 continue
             steps += 1
             stand.done.add(id(group))
-            ends = ends_of(group.box) if id(group.box) not in stand.opened else ()
+            ends = ends_of([*_unopened(group.box, stand.opened)])
             spans = [*ends, *[tile.span for tile in group.tiles]]
             if self._offer(spans, stand, excerpt, known):
                 self._take(group, stand, excerpt, known)
@@ -258,12 +258,6 @@ def _unopened_bytes(box: Box | None, opened: set[int]) -> int:
     return size
 
 
-def ends_of(box: Box | None) -> Iterator[Span]:
-    """The openings and closings of a box and of all that it lies in, the outermost first."""
-    if box is None:
-        return
-    yield from ends_of(box.parent)
-    if box.opening:
-        yield box.opening
-    if box.closing:
-        yield box.closing
+def ends_of(boxes: Sequence[Box]) -> list[Span]:
+    """The openings and closings of boxes, the last one's first: of those that lie in one another, the outermost's."""
+    return [end for box in reversed(boxes) for end in (box.opening, box.closing) if end is not None]

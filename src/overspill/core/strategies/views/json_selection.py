@@ -109,7 +109,7 @@ class JsonSelection:
             boxes.append(box)
             box = box.parent
         for one in reversed(boxes):
-            if one.opening and not excerpt.add(*ends_of(one)):
+            if one.opening and not excerpt.add(*ends_of([one])):
                 break
 
     # -- gaps ---------------------------------------------------------------------------------

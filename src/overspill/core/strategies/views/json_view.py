@@ -21,6 +21,8 @@ from overspill.core.strategies.views.query_terms import query_for, terms_in, wor
 
 STUDIED_BYTES = 2 << 20
 """Values are counted in this much of a document; later ones are weighed by what was learned there."""
+LEAST_RUN_BYTES = 128
+"""A shorter run counts as one of so many: it takes memory and time all the same."""
 _OPENING_KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
@@ -72,7 +74,7 @@ class JsonView:
         else:
             run.oddness = self._facts.glanced(run)
         self._runs.append(run)
-        self._held += len(run.data)
+        self._held += max(len(run.data), LEAST_RUN_BYTES)
         if self._held > 2 * self._capacity and not self._studying:
             self._prune()
 
@@ -83,7 +85,7 @@ class JsonView:
         for index in order:
             if held > self._capacity:
                 break
-            held += len(self._runs[index].data)
+            held += max(len(self._runs[index].data), LEAST_RUN_BYTES)
             kept.append(index)
         self._runs = [self._runs[index] for index in sorted(kept)]
         self._held = held
@@ -159,7 +161,7 @@ class JsonView:
         for index in order:
             if size > 10 * room_bytes(self._room):
                 break
-            size += min(3_000, len(self._runs[index].data))
+            size += max(LEAST_RUN_BYTES, min(3_000, len(self._runs[index].data)))
             taken.add(index)
         for index, run in enumerate(self._runs):
             if run.first == 0 and run.frame.depth <= 3 and size < 16 * room_bytes(self._room):

@@ -52,19 +52,15 @@ def sniff(sample: bytes, call: Call) -> float:
     shape = shape_of(sample.split(b"\n")[:-1][:200] or [sample])
     if shape is None:
         return 0.0
-    named = bool(
-        re.search(
-            r"\.(?:csv|tsv|psv)\b|\bps\b|kubectl get|docker (?:ps|images)|\bdf\b|\btop\b|netstat|\bss\b", call.command
-        )
-    )
-    return min(1.0, shape[2] + (0.2 if named else 0.0))
+    return min(1.0, shape[2] + (0.2 if _COMMANDS.search(call.command) else 0.0))
 
 
 def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
     """Where the header is, how lines fall into cells, and how sure that is."""
     lines = lines[:120]
     for delimiter, least in ((b"\t", 2), (b",", 3), (b";", 3), (b"|", 3)):
-        counts = [len(split_on(delimiter)(line)) for line in lines]
+        split = split_on(delimiter)
+        counts = [len(split(line)) if delimiter in line else 1 for line in lines]
         for start in range(min(HEADER_WITHIN, len(lines) - 3)):
             width = counts[start]
             body = [count for count, line in zip(counts[start + 1 :], lines[start + 1 :], strict=True) if line.strip()]
@@ -162,6 +158,7 @@ class TableView:
         """The lines that are rows, and their cells."""
         assert self._cells is not None
         cells_of, least, most = self._cells, self._width - 1, self._width + 1
+        quoted = b'"' in lines.block.data
         places: list[int] = []
         table: list[Sequence[bytes]] = []
         for at, text in enumerate(lines.texts[first:] if first else lines.texts, first):
@@ -173,7 +170,8 @@ class TableView:
                 self._first_row_line = lines.block.line + at + 1
                 continue
             cells = cells_of(text)
-            self._complete &= text.count(b'"') % 2 == 0
+            if quoted:
+                self._complete &= text.count(b'"') % 2 == 0
             if least <= len(cells) <= most:
                 places.append(at)
                 table.append(cells)
