@@ -196,7 +196,8 @@ class AutoSelection:
         if self._view is not None:
             told = self._view.describe(gap)
             if told:
-                return told
+                severe = self._contents.severe(gap) if self._form.headlined else ""
+                return f"{severe}; {told}" if severe else told
         if gap.last_line - gap.first_line < 3:
             return ""
         contents = self._contents.describe(gap, listed=1 if self._gaps > 8 else 3)

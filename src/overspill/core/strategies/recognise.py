@@ -109,7 +109,7 @@ def form(sample: bytes, call: Call, own: Sequence[View] = ()) -> Form:
 
 def _mostly_json(sample: bytes) -> bool:
     """Whether the lines begin as lines of JSON do: an output can start with a document and go on as something else."""
-    lines = [line.lstrip() for line in sample.split(b"\n")]
+    lines = [line.lstrip() for line in sample.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     lines = [line for line in lines if line]
     begun = sum(line[0] in b'{}[]"-0123456789tfn' and not _LABELLED.match(line) for line in lines)
     return begun > 0.8 * len(lines)

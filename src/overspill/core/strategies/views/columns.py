@@ -17,6 +17,7 @@ from operator import gt, itemgetter, lt, mul, neg, truediv
 from typing import Protocol
 
 from overspill.core.model import Block, Span
+from overspill.core.strategies.views.quantities import Quantities
 
 Cells = Callable[[bytes], Sequence[bytes]]
 
@@ -72,6 +73,23 @@ def split_on(delimiter: bytes) -> Cells:
 def split_on_bars(line: bytes) -> Sequence[bytes]:
     """Cells of a Markdown or box table."""
     return [cell.strip() for cell in line.strip().strip(b"|").split(b"|")]
+
+
+_BAR = re.compile(rb"(?<!\\)\|")
+
+
+def split_markdown(line: bytes) -> Sequence[bytes]:
+    """Cells of a row of a Markdown table; a bar after a backslash is text."""
+    line = line.strip()
+    if b"\\|" not in line:
+        return [*map(bytes.strip, line.removeprefix(b"|").removesuffix(b"|").split(b"|"))]
+    line = line.removeprefix(b"|")
+    return [*map(bytes.strip, _BAR.split(line if line.endswith(b"\\|") else line.removesuffix(b"|")))]
+
+
+def split_markdown_within(columns: int) -> Cells:
+    """The same; cells beyond the header's are nothing."""
+    return lambda line: split_markdown(line)[:columns]
 
 
 _WIDE = re.compile(rb"[ \t]{2,}|\t")
@@ -146,6 +164,8 @@ class Column:
     jumps: list[tuple[float, int, Span]] = field(default_factory=list)
     falls: list[tuple[float, int, Span]] = field(default_factory=list)
     series: array[float] = field(default_factory=lambda: array("d"))
+    quantities: Quantities | None = field(default_factory=Quantities)
+    """The same with units, as long as each cell has one."""
 
     def see(self, cells: Sequence[bytes], rows: Rows, *, places: Sequence[int] | None = None, of: int = 0) -> None:
         """Takes the next cells into account, one of each row.
@@ -165,6 +185,11 @@ class Column:
             self.is_exact = _DIGITS.issuperset(map(itemgetter(-1), held)) and (
                 not known or -_MOST_EXACT < min(known) <= max(known) < _MOST_EXACT
             )
+        if self.quantities is not None and room > 0:
+            at = range(len(cells)) if places is None else places
+            present_at = ((place, cell) for place, cell in zip(at, cells, strict=True) if cell not in MISSING)
+            if not self.quantities.see(present_at, of or len(cells)):
+                self.quantities = None
         if is_finite:
             self._measure(numbers, rows)
         else:

@@ -5,6 +5,7 @@ Counts while the document flows; of a long one, what was learned from its beginn
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from overspill.core.strategies.views.json_fields import CONTAINERS, FAILURE_KEYS, SURE_FAILURE_KEYS, Field, Look
-from overspill.core.strategies.views.json_scan import Run
+from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, Run
 
 FIELDS_KEPT = 4_000
 KNOWN_KEPT = 20_000
@@ -32,6 +33,9 @@ IDENTITY_KEYS = re.compile(
 _GLANCED_FAILURE = re.compile(
     rb'"(?:error|exception|failure|failed|fault|fatal|denied|yanked|deprecated)[A-Za-z_]*"\s*:\s*(?:"[^"]|[1-9{t]|\[\s*[^\]\s])'
 )
+
+
+_LENIENT = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
 
 @dataclass(slots=True)
@@ -94,7 +98,7 @@ class Facts:
         import msgspec
 
         self._decode = msgspec.json.Decoder().decode
-        self._undecodable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+        self._undecodable = (msgspec.DecodeError, ValueError, RecursionError)
         self.fields: dict[tuple[int, str], Field] = {}
         self._looks: dict[tuple[int, str], Look] = {}
         self._batches: list[_Batch] = []
@@ -105,21 +109,30 @@ class Facts:
     def parsed(self, run: Run) -> Any:
         """The members of a run as Python values, or None when they are not valid JSON."""
         body = run.data.strip().removesuffix(b",")
+        if run.frame.kind == "{":
+            return self.value(b"{" + body + b"}")
+        if run.frame.kind == "[":
+            return self.value(b"[" + body + b"]")
         try:
-            if run.frame.kind == "{":
-                return self._decode(b"{" + body + b"}")
-            if run.frame.kind == "[":
-                return self._decode(b"[" + body + b"]")
-            return [self._decode(line) for line in body.split(b"\n") if line.strip()]
+            return [self._decoded(line) for line in body.removeprefix(BYTE_ORDER_MARK).split(b"\n") if line.strip()]
         except self._undecodable:
             return None
 
     def value(self, raw: bytes) -> Any:
         """One value, or None when it is not valid JSON."""
         try:
-            return self._decode(raw)
+            return self._decoded(raw)
         except self._undecodable:
             return None
+
+    def _decoded(self, raw: bytes) -> Any:
+        try:
+            return self._decode(raw)
+        except self._undecodable:
+            # what Python and JavaScript write all the same
+            if not _LENIENT.search(raw):
+                raise
+            return json.loads(raw)
 
     def see(self, run: Run, field_name: str) -> None:
         """Takes a run whose values are to be counted."""

@@ -14,14 +14,14 @@ from overspill.core.model import Gap, Totals
 from overspill.core.ports import Excerpt
 from overspill.core.strategies.views.json_course import Course, Group, ends_of
 from overspill.core.strategies.views.json_facts import Facts
-from overspill.core.strategies.views.json_scan import DEPTH_KEPT
+from overspill.core.strategies.views.json_scan import DEPTH_KEPT, LONG_STRING_BYTES
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
 from overspill.core.strategies.views.json_weighing import Weighing
 from overspill.core.strategies.views.query_terms import Query
 
 STATIC_SHARE = 0.18
 """What is odd by itself counts so much beside the answer to a question."""
-State = Literal["whole", "broken", "too deep"]
+State = Literal["whole", "broken", "too deep", "too long"]
 
 
 class JsonSelection:
@@ -56,6 +56,8 @@ class JsonSelection:
         root = self._tiles.root
         if self._state == "too deep":
             return f"nested more than {DEPTH_KEPT} levels deep, shown as text from there"
+        if self._state == "too long":
+            return f"digits or blanks without an end for more than {LONG_STRING_BYTES >> 10} KiB, shown as text there"
         if self._broken:
             return "not valid JSON as it stands (cut short or mixed with other text)"
         if root.members > 1:

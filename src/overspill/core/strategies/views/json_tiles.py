@@ -13,7 +13,7 @@ from dataclasses import field as with_default
 
 from overspill.core.measure import cut_after
 from overspill.core.model import Span
-from overspill.core.strategies.views.json_scan import CONTAINER, STRING, Frame, Run
+from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, CONTAINER, STRING, Frame, Run
 from overspill.core.strategies.views.query_terms import Query
 
 OPENED_BYTES = 300
@@ -101,8 +101,10 @@ def _step(parent: Box, key: str, index: int) -> str:
 
 
 def _identifier(key: str) -> str:
-    """A key as JMESPath wants it: quoted as in JSON, unless it is a plain word."""
-    return key if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
+    """A key as JMESPath wants it: quoted as in JSON, unless it is a plain word; half a character stays an escape."""
+    if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII):
+        return key
+    return json.dumps(key, ensure_ascii=re.search("[\ud800-\udfff]", key) is not None)
 
 
 def key_of(raw: bytes) -> str:
@@ -182,7 +184,7 @@ class Tiles:
         data = span.data
         key = _KEY.match(data) if box.kind == "{" else None
         name = key_of(key.group(1)) if key else ""
-        start = key.end() if key else len(data) - len(data.lstrip())
+        start = key.end() if key else len(data) - len(data.removeprefix(BYTE_ORDER_MARK).lstrip())
         value = data[start:].rstrip().removesuffix(b",").rstrip()
         if value[:1] in (b"{", b"[") and len(value) > OPENED_BYTES and value[-1:] in b"}]":
             self._box(box, span, index, name, start, len(value))

@@ -32,7 +32,7 @@ def sniff(sample: bytes, call: Call) -> float:
     if not text:
         return 0.0
     if text[:1] in b"{[":
-        if re.match(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\{\s*\}|\[\s*(?:[{\["\]\d-]|true|false|null)', text):
+        if re.match(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\{\s*\}|\[\s*(?:[{\["\]\d-]|true|false|null|NaN|Infinity)', text):
             least = len(text) // 400 + 1
             shape = sum(1 for _ in islice(re.finditer(rb'"\s*:|",|\],|\},|\d,', text), least))
             return 0.95 if shape == least else 0.6
@@ -174,7 +174,9 @@ class JsonView:
         if not self._runs:
             tiles.box_of(self._scan.root)
         scan = self._scan
-        state: State = "too deep" if scan.is_too_deep else "broken" if scan.broken else "whole"
+        state: State = "whole" if not scan.broken else "broken"
+        if scan.is_too_deep or scan.is_too_long:
+            state = "too deep" if scan.is_too_deep else "too long"
         return JsonSelection(tiles, self._query, self._worths(), self._facts, totals, state=state)
 
 
