@@ -196,7 +196,7 @@ class AutoSelection:
         if self._view is not None:
             told = self._view.describe(gap)
             if told:
-                severe = self._contents.severe(gap) if self._form.headlined else ""
+                severe = self._contents.severe(gap) if self._form.errors_told else ""
                 return f"{severe}; {told}" if severe else told
         if gap.last_line - gap.first_line < 3:
             return ""
