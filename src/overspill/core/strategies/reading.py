@@ -63,7 +63,7 @@ class AutoSelector:
     def finish(self, totals: Totals, call: Call) -> Selection:
         view = self._view.finish(totals, call) if self._view is not None else None
         if view is not None and self._form is not None and self._form.exclusive:
-            return _Alone(view, self._form.name, lambda: self._weighed(totals, call))
+            return Alone(view, self._form.name, lambda: self._weighed(totals, call))
         return self._weighed(totals, call, view)
 
     def _weighed(self, totals: Totals, call: Call, view: Selection | None = None) -> AutoSelection:
@@ -207,7 +207,7 @@ class AutoSelection:
         return self._view.mark(gap, words) if self._view is not None else None
 
 
-class _Alone:
+class Alone:
     """An exclusive view's own choice; lines are only weighed when it can't say what a gap holds."""
 
     def __init__(self, view: Selection, form: str, weighed: Callable[[], Selection]) -> None:
