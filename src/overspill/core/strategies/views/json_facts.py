@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, repeat
+from itertools import chain, compress, cycle, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +21,7 @@ KNOWN_KEPT = 20_000
 WATCHED = 24
 BATCH_BYTES = 1 << 15
 """Of an array, as much is counted at once."""
-KEPT_BYTES = 1 << 19
+KEPT_BYTES = 1 << 20
 """Of so much of a document, its values stay in memory until they are weighed."""
 WEIGHED_BYTES = 8_000
 """A run that is longer is not looked at closely."""
@@ -64,31 +64,27 @@ def _columns_of(held: Sequence[Any]) -> Mapping[str, Sequence[Any]] | None:
         return None
 
 
-def _values_of(level: Sequence[tuple[str, Any]]) -> tuple[Mapping[str, Sequence[Any]], list[tuple[str, Any]]]:
-    """The values of some containers by their keys, elements by the name of their array; and what holds more."""
-    held = [container for _, container in level]
-    columns = _columns_of(held)
-    if columns is not None:
-        nested = [key for key, column in columns.items() if not CONTAINERS.isdisjoint(map(type, column))]
-        return columns, [
-            (key, item) for one in held for key in nested if (item := one[key]).__class__ in CONTAINERS and item
-        ]
-    lists: dict[str, list[Any]] = {}
-    below: list[tuple[str, Any]] = []
-    for name, container in level:
-        if container.__class__ is list:
-            lists.setdefault(name, []).extend(container)
-            below += [(name, item) for item in container if item.__class__ in CONTAINERS and item]
-            continue
-        for key, item in container.items():
-            column = lists.get(key)
+def _elements_of(names: Sequence[str], held: Sequence[Any]) -> Mapping[str, Sequence[Any]] | None:
+    """The elements of containers, when all are arrays of one name."""
+    return {names[0]: [*chain.from_iterable(held)]} if {*map(type, held)} == {list} and len({*names}) == 1 else None
+
+
+def _unlike(names: Sequence[str], held: Sequence[Any]) -> tuple[Mapping[str, list[Any]], list[str], list[Any]]:
+    """The values of containers that are not alike, by key, and the containers among them in order, with their names."""
+    columns: dict[str, list[Any]] = {}
+    names_below: list[str] = []
+    below: list[Any] = []
+    for name, container in zip(names, held, strict=True):
+        for key, item in container.items() if container.__class__ is dict else zip(repeat(name), container):
+            column = columns.get(key)
             if column is None:
-                lists[key] = [item]
+                columns[key] = [item]
             else:
                 column.append(item)
             if item.__class__ in CONTAINERS and item:
-                below.append((key, item))
-    return lists, below
+                names_below.append(key)
+                below.append(item)
+    return columns, names_below, below
 
 
 class Facts:
@@ -168,17 +164,33 @@ class Facts:
 
     def _count(self, parsed: Any, depth: int, name: str) -> None:
         """Counts the values of members, level by level, each level by its columns in the order of the source."""
-        level = [(name, parsed)]
-        while level:
-            columns, below = _values_of(level)
-            for key, column in columns.items():
-                field = self.fields.get((depth, key))
-                if field is None:
-                    if len(self.fields) >= FIELDS_KEPT:
-                        continue
-                    field = self.fields[(depth, key)] = Field()
-                field.see(column)
-            level, depth = below, depth + 1
+        names: list[str] = [name]
+        held: list[Any] = [parsed]
+        while held:
+            columns = _columns_of(held)
+            if columns is None:
+                columns = _elements_of(names, held)
+            if columns is not None:
+                nesting = [key for key, column in columns.items() if self._see(depth, key, column)]
+                rows = zip(*[columns[key] for key in nesting], strict=True)
+                items = columns[nesting[0]] if len(nesting) == 1 else [*chain.from_iterable(rows)]
+                holds = [item.__class__ in CONTAINERS and bool(item) for item in items]
+                names, held = [*compress(cycle(nesting), holds)], [*compress(items, holds)]
+            else:
+                columns, names, held = _unlike(names, held)
+                for key, column in columns.items():
+                    self._see(depth, key, column)
+            depth += 1
+
+    def _see(self, depth: int, key: str, column: Sequence[Any]) -> bool:
+        """Counts the next values of a field; returns whether some of them hold others."""
+        field = self.fields.get((depth, key))
+        if field is None:
+            if len(self.fields) >= FIELDS_KEPT:
+                return not CONTAINERS.isdisjoint(map(type, column))
+            field = self.fields[(depth, key)] = Field()
+        field.see(column)
+        return field.nests
 
     def worth(self, depth: int, key: str, value: Any) -> float:
         """How much one value is worth showing to someone who asked nothing."""
@@ -213,10 +225,9 @@ class Facts:
             below: list[tuple[int, str, Any]] = []
             owners = [at for at, _, _ in level]
             columns = _columns_of([held for _, _, held in level])
-            names = {name for _, name, _ in level}
-            if columns is None and len(names) == 1 and {type(held) for _, _, held in level} == {list}:
+            if columns is None:
+                columns = _elements_of([name for _, name, _ in level], [held for _, _, held in level])
                 owners = [at for at, _, held in level for _ in held]
-                columns = {names.pop(): [item for _, _, held in level for item in held]}
             if columns is None:
                 for at, name, held in level:
                     for key, item in held.items() if held.__class__ is dict else zip(repeat(name), held, strict=False):
@@ -231,7 +242,8 @@ class Facts:
                     for at, worth in zip(owners, worths, strict=True):
                         if worth > best[at]:
                             best[at] = worth
-                if not CONTAINERS.isdisjoint(map(type, column)):
+                field = self.fields.get((depth, key))
+                if (field is None or field.nests) and not CONTAINERS.isdisjoint(map(type, column)):
                     held_by = zip(owners, column, strict=True)
                     below += [(at, key, item) for at, item in held_by if item.__class__ in CONTAINERS and item]
             level, depth = below, depth + 1

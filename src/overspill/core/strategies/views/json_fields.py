@@ -60,11 +60,14 @@ class Field:
     highest: float = -math.inf
     rising: int = 0
     last: float = 0.0
+    nests: bool = False
+    """Whether some of the values hold others."""
 
     def see(self, column: Sequence[Any]) -> None:
         """Counts its next values."""
         self.seen += len(column)
         kinds = {*map(type, column)}
+        self.nests = self.nests or not CONTAINERS.isdisjoint(kinds)
         if self.values is not None:
             plain = kinds <= _PLAIN or (kinds == {str} and max(map(len, column)) <= TEXT_BYTES)
             self.values.update(column if plain else map(counted_as, column))
