@@ -109,8 +109,8 @@ class Stubborn:
 
     kind = headline = ""
 
-    def __init__(self, source: bytes) -> None:
-        self._source, self._large = Span(0, source, 1), False
+    def __init__(self, source: bytes, times: int) -> None:
+        self._source, self._times, self._large = Span(0, source, 1), times, False
 
     def fill(self, excerpt: Excerpt) -> None:
         room = excerpt.room.max_tokens or 0
@@ -122,7 +122,7 @@ class Stubborn:
         return ""
 
     def mark(self, gap: Gap, words: str) -> str | None:
-        return "far too long a mark " * 40 if self._large else "a mark"
+        return "far too long a mark " * self._times if self._large else "a mark"
 
 
 def test_between_a_room_for_too_much_and_one_for_nothing_there_is_another() -> None:
@@ -132,4 +132,6 @@ def test_between_a_room_for_too_much_and_one_for_nothing_there_is_another() -> N
     capture.feed(source)
     cut = capture.finish()
     assert not isinstance(cut, Whole)
-    assert "a mark" in render(replace(cut, selection=Stubborn(source)), Kept("ovs_00000000"), policy).text
+    for times in range(4, 60, 2):
+        stubborn = replace(cut, selection=Stubborn(source, times))
+        assert "a mark" in render(stubborn, Kept("ovs_00000000"), policy).text
