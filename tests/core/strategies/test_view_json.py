@@ -380,7 +380,7 @@ def test_an_excerpt_gets_the_same_whoever_was_filled_before(question: str, rooms
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(DOCUMENTS, min_size=1, max_size=20), st.booleans(), st.integers(1, 5))
-@example([5, 3, 9, 1, 4], alike=False, apart=1)
+@example(documents=[5, 3, 9, 1, 4], alike=False, apart=1)
 def test_values_counted_by_columns_are_those_of_the_document(documents: list[Any], alike: bool, apart: int) -> None:
     members = [{"id": n, "v": one} for n, one in enumerate(documents)] if alike else documents
     facts, array = Facts(), Frame(None, "[", 0, 0, 1, 0, depth=1)
