@@ -56,7 +56,7 @@ class JsonView:
         self._runs: list[Run] = []
         self._studying = True
         self._held = 0
-        self._seen_bytes = 0
+        self._seen_bytes = self._studied_bytes = 0
         self._counts = [0] * len(self._query.terms)
 
     def feed(self, block: Block) -> None:
@@ -64,11 +64,12 @@ class JsonView:
 
     def _take(self, run: Run) -> None:
         self._seen_bytes += run.whole_bytes
+        self._studied_bytes += max(run.whole_bytes, LEAST_RUN_BYTES)
         if self._query:
             run.forces = self._query.forces(run.data, self._counts)
         if self._studying:
             self._facts.see(run, field_of(run.frame))
-            if self._seen_bytes > STUDIED_BYTES:
+            if self._studied_bytes > STUDIED_BYTES:
                 self._studying = False
                 self._facts.study_is_over()
         else:
