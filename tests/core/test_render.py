@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from overspill import preset
 from overspill.core.capture import Capture, Whole
-from overspill.core.model import Budget, Call
+from overspill.core.excerpt import Excerpt
+from overspill.core.model import Budget, Call, Gap, Span
 from overspill.core.notice import Kept, Language
 from overspill.core.policy import Policy
 from overspill.core.render import render
@@ -99,3 +102,36 @@ def test_what_is_said_of_gaps_leaves_the_budget_to_the_source() -> None:
     assert len(told) > 8
     assert told[max(bounded.gaps, key=lambda gap: gap.omitted_bytes)]
     assert sum(map(policy.counter, said[:-1])) < 0.05 * 1_500
+
+
+class Stubborn:
+    """A selection that shows too much in a large room, by its marks, and nothing in a small one."""
+
+    kind = headline = ""
+
+    def __init__(self, source: bytes, times: int) -> None:
+        self._source, self._times, self._large = Span(0, source, 1), times, False
+
+    def fill(self, excerpt: Excerpt) -> None:
+        room = excerpt.room.max_tokens or 0
+        self._large = room > 190
+        if room > 30:
+            excerpt.add(self._source.part(1_000, 1_200 if self._large else 1_060))
+
+    def describe(self, gap: Gap) -> str:
+        return ""
+
+    def mark(self, gap: Gap, words: str) -> str | None:
+        return "far too long a mark " * self._times if self._large else "a mark"
+
+
+def test_between_a_room_for_too_much_and_one_for_nothing_there_is_another() -> None:
+    source = b"".join(b"line %d\n" % n for n in range(4_000))
+    policy = Policy(budget=Budget(max_tokens=250))
+    capture = Capture(policy, Call())
+    capture.feed(source)
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    for times in range(4, 60, 2):
+        stubborn = replace(cut, selection=Stubborn(source, times))
+        assert "a mark" in render(stubborn, Kept("ovs_00000000"), policy).text

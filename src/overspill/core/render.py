@@ -114,7 +114,10 @@ class _Draft:
             selection.fill(excerpt)
             spans = excerpt.spans()
             if not spans:
-                break
+                if best is not None or too_much is None:
+                    break
+                room = _halfway(room, too_much)
+                continue
             bounded, size = self._build(selection, spans)
             if within(size, self._budget):
                 better = best is None or bounded.kept_bytes > best.kept_bytes

@@ -19,6 +19,7 @@ from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.render import render
 from overspill.core.strategies.auto import Auto
+from overspill.core.strategies.reading import Alone
 from overspill.core.strategies.salience import features, model, units
 
 
@@ -348,3 +349,16 @@ def test_a_gap_of_one_form_says_which_and_how_many() -> None:
     lines = ordinary(3000)
     told = [re.search(r"“([^”]+)” ×(\d+)", part.text) for part in shown(b"".join(lines), 400).parts if part.gap]
     assert any(found and found[1] == "handled request" and int(found[2]) > 1000 for found in told)
+
+
+def test_lines_are_weighed_beside_a_view_that_shares_and_not_beside_one_that_stands_alone() -> None:
+    document = json.dumps([{"id": n, "state": "ok" if n != 700 else "failed"} for n in range(1_500)], indent=1).encode()
+    table = b"id,name,state\n" + b"".join(b"%d,n%d,ok\n" % (n, n % 7) for n in range(3_000))
+    for source, alone in ((document, True), (table, False)):
+        policy = Policy(budget=Budget(max_tokens=400))
+        capture = Capture(policy, Call())
+        capture.feed(source)
+        cut = capture.finish()
+        assert isinstance(cut, Cut)
+        render(cut, Kept("ovs_test000000"), policy)
+        assert ("_lines" not in vars(cut.selection) and isinstance(cut.selection, Alone)) is alone

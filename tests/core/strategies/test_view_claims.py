@@ -63,9 +63,69 @@ def test_ranges_are_told_to_the_digit_also_where_rows_lack_a_cell(first: str) ->
             assert (float(low), float(high)) == (min(values), max(values))
 
 
-def test_numbers_of_different_units_have_no_range() -> None:
-    text = "name,lat,mem\n" + "".join(f"n{i},{('5ms', '2s', '900us')[i % 3]},{i}Mi\n" for i in range(600))
-    assert "–" not in cut(text).excerpt
+UNITS = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "%": 1, "Ki": 2**10, "Mi": 2**20, "KB": 1e3, "MB": 1e6}
+
+
+def scaled(cell: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+) ?(\D+)", cell).groups()  # type: ignore[union-attr]
+    return float(number) * UNITS[unit]
+
+
+@pytest.mark.parametrize("units", [["ms"], ["us", "ms", " s", "m"], ["%"], ["Ki", "Mi"], [" KB", " MB"]])
+def test_ranges_of_numbers_with_units_are_in_the_words_of_cells(units: list[str]) -> None:
+    rows = [f"n{i},{i * 7919 % 613 / 4}{units[i % len(units)]},x" if i % 50 else f"n{i},-,x" for i in range(600)]
+    found = 0
+    for part in cut("name,v,w\n" + "\n".join(rows) + "\n").parts:
+        told = re.search(r"omitted: (?:\d+ errors: .*; )?v (\S+(?: \w+)?)–(\S+(?: \w+)?)\]", part.text)
+        if part.gap and told:
+            inside = [row.split(",")[1] for row in rows[part.gap.first_line - 2 : part.gap.last_line - 1]]
+            values = [scaled(cell) for cell in inside if cell != "-"]
+            assert (scaled(told[1]), scaled(told[2])) == (min(values), max(values))
+            found += 1
+    assert found
+
+
+@pytest.mark.parametrize("units", [["ms", "MB"], ["ms", ""], ["x", "y"], ["%", "s"]])
+def test_units_that_do_not_convert_have_no_range(units: list[str]) -> None:
+    rows = "".join(f"n{i},{i * 7919 % 613}{units[i % len(units)]},x\n" for i in range(600))
+    assert "–" not in cut("name,v,w\n" + rows).excerpt
+
+
+def test_thousands_that_may_be_1000_or_1024_have_a_range_only_where_it_does_not_matter() -> None:
+    clear = "".join(f"n{i},{('7K', '3M', '9K')[i % 3]},x\n" for i in range(600))
+    assert "omitted: v 7K–3M]" in cut("name,v,w\n" + clear).excerpt
+    unclear = "".join(f"n{i},{('1010K', '1M', '1005K')[i % 3]},x\n" for i in range(600))
+    assert "–" not in cut("name,v,w\n" + unclear).excerpt
+
+
+def test_ranges_are_told_to_the_last_digit() -> None:
+    values = [i * 7919 % 613 * 0.1 + 0.2 for i in range(600)]
+    bounded = cut("name,v,w\n" + "".join(f"n{i},{value!r},x\n" for i, value in enumerate(values)))
+    told = re.findall(r"\[… lines (\d+)-(\d+) omitted: v ([\d.e-]+)–([\d.e-]+)\]", bounded.excerpt)
+    assert told
+    for first, last, low, high in told:
+        inside = values[int(first) - 2 : int(last) - 1]
+        assert (float(low), float(high)) == (min(inside), max(inside))
+
+
+def test_errors_in_a_gap_are_told_before_its_ranges() -> None:
+    rows = [f"pod-{i:<6}  1/1    {'Running' if i % 91 else 'Failed'}  {i}m" for i in range(900)]
+    bounded = cut("NAME      READY  STATUS   AGE\n" + "\n".join(rows) + "\n", tokens=300)
+    told = re.findall(r"\[… lines (\d+)-(\d+) omitted: (\d+) errors: (\d+), …; AGE (\d+)m–(\d+)m\]", bounded.excerpt)
+    assert told
+    for first, last, errors, line, low, high in (map(int, one) for one in told):
+        inside = rows[first - 2 : last - 1]
+        assert errors == sum("Failed" in row for row in inside)
+        assert "Failed" in rows[line - 2]
+        assert (low, high) == (first - 2, last - 2)
+
+
+@pytest.mark.parametrize("code", ["`a|b||c`", "a\\\\|b", "plain", "x | y | z"])
+def test_a_markdown_table_has_the_columns_of_its_header(code: str) -> None:
+    rows = "".join(f"| n{i} | {i % 77} | {code} |\n" for i in range(500))
+    for edge in ("|", ""):
+        text = f"{edge} name | size | code {edge}\n{edge}---|--:|:---{edge}\n{rows}"
+        assert "500 rows × 3 columns" in cut(text).header
 
 
 # Diffs

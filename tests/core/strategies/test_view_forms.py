@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.strategies.viewing import gap_words, viewed
 from overspill.core.model import Budget, Call
-from overspill.core.strategies.views import VIEWS, best_view
+from overspill.core.strategies.views import SURE, VIEWS, best_view
 from overspill.core.strategies.views.query_terms import query_for
 
 TABLE = b"day,region,price,status\n" + b"".join(
@@ -82,6 +82,18 @@ SAMPLES = {
 )
 def test_forms_are_told_apart(view: str | None, sample: bytes, command: str) -> None:
     assert best_view(sample, Call(command=command)) == view
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_no_sniff_is_surer_than_its_view_says(name: str) -> None:
+    commands = ("", "cat thing.py", "cat README.md", "cat app.conf", "ls -lR", "grep -rn x", "git diff", "ps aux")
+    calls = [Call(command=command) for command in commands]
+    for sample in SAMPLES.values():
+        assert max(VIEWS[name].sniff(sample, call) for call in calls) <= VIEWS[name].surest
+        for call in calls:
+            surest = max(view.sniff(sample, call) for view in VIEWS.values())
+            found = best_view(sample, call)
+            assert surest == VIEWS[found].sniff(sample, call) if found else surest < SURE
 
 
 def test_every_view_has_a_sample() -> None:

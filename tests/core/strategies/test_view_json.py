@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.strategies.viewing import cut_of, gap_words, viewed
-from overspill.core.model import Budget, Call, Span
+from overspill.core.excerpt import Costs, Excerpt
+from overspill.core.model import Budget, Call, Span, Totals, totals_of
+from overspill.core.policy import Policy
+from overspill.core.strategies.recognise import form
+from overspill.core.strategies.views import best_view
+from overspill.core.strategies.views.json_facts import Facts
 from overspill.core.strategies.views.json_scan import Frame, Run, Scan
 from overspill.core.strategies.views.json_view import sniff
 
@@ -277,3 +283,128 @@ def test_no_cut_parts_a_cluster_in_what_is_no_json(cluster: str) -> None:
     source = json.dumps(document, ensure_ascii=False)
     viewed("json", source.encode())
     viewed("json", source.replace('"text', "text").replace('…"', "…").encode())
+
+
+# What real writers of JSON do
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",", ":")}])
+@pytest.mark.parametrize("before", [b"", b"\r\n "])
+def test_a_byte_order_mark_belongs_to_the_document(layout: dict[str, Any], before: bytes) -> None:
+    rows = records(900, n500={"status": "failed", "error": "disk full"})
+    source = b"\xef\xbb\xbf" + before + json.dumps({"jobs": rows}, **layout).encode()
+    bounded = viewed("json", source)
+    assert "not valid" not in bounded.header
+    assert "disk full" in bounded.excerpt
+    json.loads(bounded.excerpt.removeprefix("\ufeff"))
+    assert best_view(source, Call()) == form(source, Call()).name == "json"
+
+
+def test_lines_of_json_may_begin_with_a_byte_order_mark() -> None:
+    source = b"\xef\xbb\xbf" + b"".join(json.dumps(row).encode() + b"\n" for row in records(900))
+    bounded = viewed("json", source)
+    assert "900 JSON documents" in bounded.header
+    for line in bounded.excerpt.splitlines():
+        json.loads(line.removeprefix("\ufeff"))
+
+
+@pytest.mark.parametrize("odd", ["NaN", "-Infinity", '"\\ud83d half"'])
+def test_what_python_writes_as_json_is_counted_as_well(odd: str) -> None:
+    rows = [f'{{"id": {n}, "state": "{"ok" if n != 700 else "lost"}", "v": {odd}}}' for n in range(1_500)]
+    assert '"lost"' in excerpt_of(f"[{', '.join(rows)}]".encode())
+
+
+def test_half_a_character_in_a_key_stays_an_escape_in_paths() -> None:
+    key = "\\udc00 half"
+    text = f'{{"a": {{"{key}": [{", ".join(str(n) for n in range(4_000))}]}}}}'
+    bounded = viewed("json", text.encode())
+    paths = re.findall(r"… \d+ more: (.*?)\[\d+:\d+\]", bounded.excerpt)
+    assert paths
+    assert all(json.loads(f'"{path}"') == f'a."{key}"' for path in paths)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"[1," + b"9" * 1_000_000 + b",2]",
+        b'{"a": ' + b"9" * 1_000_000 + b', "b": 1}',
+        b"[1" + b"\n" * 1_000_000 + b",2]",
+    ],
+)
+def test_valid_json_is_never_called_invalid(source: bytes) -> None:
+    assert "not valid" not in viewed("json", source).header
+
+
+def test_deep_boxes_bring_their_ends_along_once() -> None:
+    levels = b"".join(b'{"k%d": "value %d", "next": ' % (n, n) for n in range(380))
+    source = levels + b"null" + b"}" * 380
+    cut, _ = cut_of("json", source, room=Budget(max_tokens=3_000))
+    counting = Counting(Budget(max_tokens=3_000), totals_of(source))
+    cut.selection.fill(counting)
+    assert counting.spans()
+    assert counting.offered < 4 * 380
+
+
+class Counting(Excerpt):
+    """An excerpt that knows how many spans it was offered."""
+
+    offered = 0
+
+    def __init__(self, room: Budget, totals: Totals) -> None:
+        super().__init__(room, totals, Costs(Policy().measure, room))
+
+    def add(self, *spans: Span, leave: float = 0.0) -> bool:
+        self.offered += len(spans)
+        return super().add(*spans, leave=leave)
+
+
+@pytest.mark.parametrize("question", ["", "which job-77 failed, in which zone?"])
+@pytest.mark.parametrize("rooms", [(600, 900, 750, 300, 1_500), (1_950, 2_063, 2_006, 1_978), (400, 380, 360, 90, 420)])
+def test_an_excerpt_gets_the_same_whoever_was_filled_before(question: str, rooms: tuple[int, ...]) -> None:
+    rows = records(400, n77={"status": "failed", "log": "word " * 300}, n300={"seconds": 9_000})
+    for n in range(0, 400, 3):
+        rows[n] |= {"steps": [{"n": step, "of": {"zone": f"z{step}", "path": "/a/b" * step}} for step in range(9)]}
+    source = json.dumps({"total": 400, "jobs": rows, "also": {"more": rows[:20]}}).encode()
+
+    def selection() -> Any:
+        return cut_of("json", source, call=Call(question=question))[0].selection
+
+    one = selection()
+    for tokens in rooms:
+        room = Budget(max_tokens=tokens)
+        again, fresh = (Excerpt(room, totals_of(source), Costs(Policy().measure, room)) for _ in range(2))
+        one.fill(again)
+        selection().fill(fresh)
+        assert again.spans() == fresh.spans()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(DOCUMENTS, min_size=1, max_size=20), st.booleans(), st.integers(1, 5))
+@example(documents=[5, 3, 9, 1, 4], alike=False, apart=1)
+def test_values_counted_by_columns_are_those_of_the_document(documents: list[Any], alike: bool, apart: int) -> None:
+    members = [{"id": n, "v": one} for n, one in enumerate(documents)] if alike else documents
+    facts, array = Facts(), Frame(None, "[", 0, 0, 1, 0, depth=1)
+    for at in range(0, len(members), apart):
+        if apart % 2:
+            array = Frame(None, "[", 0, 0, 1, 0, depth=1)
+        some = members[at : at + apart]
+        facts.see(Run(array, at, len(some), 0, 1, 0, ",".join(map(json.dumps, some)).encode()), "")
+    facts.weigh()
+    counted: dict[tuple[int, str], list[Any]] = {}
+    held(members, 1, "", counted)
+    assert facts.fields.keys() == counted.keys()
+    for where, values in counted.items():
+        field = facts.fields[where]
+        numbers = [one for one in values if type(one) in (int, float)]
+        assert (field.seen, field.numbers) == (len(values), len(numbers))
+        assert not numbers or (field.lowest, field.highest) == (min(numbers), max(numbers))
+        assert field.rising == sum(later >= one for one, later in pairwise([0, *numbers]))
+        assert field.values is None or field.values.total() == len(values)
+
+
+def held(value: Any, depth: int, name: str, found: dict[tuple[int, str], list[Any]]) -> None:
+    """The values inside another, by depth and key, in the plainest way."""
+    for key, item in value.items() if isinstance(value, dict) else [(name, item) for item in value]:
+        found.setdefault((depth, key), []).append(item)
+        if isinstance(item, dict | list):
+            held(item, depth + 1, key, found)

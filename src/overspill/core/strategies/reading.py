@@ -8,7 +8,7 @@ salience of single lines always has a say.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -60,13 +60,18 @@ class AutoSelector:
         if self._view is not None:
             self._view.feed(block)
 
-    def finish(self, totals: Totals, call: Call) -> AutoSelection:
+    def finish(self, totals: Totals, call: Call) -> Selection:
+        view = self._view.finish(totals, call) if self._view is not None else None
+        if view is not None and self._form is not None and self._form.exclusive:
+            return Alone(view, self._form.name, lambda: self._weighed(totals, call))
+        return self._weighed(totals, call, view)
+
+    def _weighed(self, totals: Totals, call: Call, view: Selection | None = None) -> AutoSelection:
         cut = units.cut(self._pool.stretches())
         counts = None if self._pool.complete else self._pool.counts
         evidence = features.gather(cut, counts, self._asked, call, totals)
         weights = self._strategy.weights or model.learned()
         tables = weights["hints" if self._asked else "plain"]
-        view = self._view.finish(totals, call) if self._view is not None else None
         return AutoSelection(
             evidence,
             model.scores(evidence.columns, tables),
@@ -139,9 +144,6 @@ class AutoSelection:
         if self._view is None:
             self._fill_salient(excerpt, chosen)
             return
-        if self._form.exclusive:
-            self._view.fill(excerpt)
-            return
         if self._judged is not None and self._judged.keep:
             asked_for = [unit for unit in chosen if unit in self._judged.keep]
             self._fill_salient(excerpt, asked_for, leave=1 - KEPT_SHARE)
@@ -194,7 +196,8 @@ class AutoSelection:
         if self._view is not None:
             told = self._view.describe(gap)
             if told:
-                return told
+                severe = self._contents.severe(gap) if self._form.errors_told else ""
+                return f"{severe}; {told}" if severe else told
         if gap.last_line - gap.first_line < 3:
             return ""
         contents = self._contents.describe(gap, listed=1 if self._gaps > 8 else 3)
@@ -202,6 +205,34 @@ class AutoSelection:
 
     def mark(self, gap: Gap, words: str) -> str | None:
         return self._view.mark(gap, words) if self._view is not None else None
+
+
+class Alone:
+    """An exclusive view's own choice; lines are only weighed when it can't say what a gap holds."""
+
+    def __init__(self, view: Selection, form: str, weighed: Callable[[], Selection]) -> None:
+        self._view, self._form, self._weigh = view, form, weighed
+
+    @property
+    def kind(self) -> str:
+        return self._view.kind or self._form
+
+    @property
+    def headline(self) -> str:
+        return self._view.headline
+
+    @cached_property
+    def _lines(self) -> Selection:
+        return self._weigh()
+
+    def fill(self, excerpt: Excerpt) -> None:
+        self._view.fill(excerpt)
+
+    def describe(self, gap: Gap) -> str:
+        return self._view.describe(gap) or self._lines.describe(gap)
+
+    def mark(self, gap: Gap, words: str) -> str | None:
+        return self._view.mark(gap, words)
 
 
 def _telling(text: bytes) -> str:

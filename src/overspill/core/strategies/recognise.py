@@ -39,6 +39,8 @@ class Form:
     """The share of the room that the view may take before other lines do."""
     headlined: bool = True
     """Whether a line of trouble is the key finding: in code, documents and data such words are but vocabulary."""
+    errors_told: bool = False
+    """Whether the errors in a gap are told before what the view says of it."""
     exclusive: bool = False
     """Whether the view's form would break if anything else were shown."""
 
@@ -81,7 +83,7 @@ _READ_BY_LINE = ("search", "listing", "markup", "code", "settings")
 _SHARES = {
     "json": Form(exclusive=True, headlined=False),
     "blob": Form(errors_share=0.4, view_share=0.6),
-    "table": Form(errors_share=0.15),
+    "table": Form(errors_share=0.15, errors_told=True),
     "diff": Form(view_share=0.8, headlined=False),
     "search": Form(view_share=0.5, headlined=False),
     "listing": Form(errors_share=0.15, view_share=0.5, headlined=False),
@@ -109,7 +111,7 @@ def form(sample: bytes, call: Call, own: Sequence[View] = ()) -> Form:
 
 def _mostly_json(sample: bytes) -> bool:
     """Whether the lines begin as lines of JSON do: an output can start with a document and go on as something else."""
-    lines = [line.lstrip() for line in sample.split(b"\n")]
+    lines = [line.lstrip() for line in sample.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     lines = [line for line in lines if line]
     begun = sum(line[0] in b'{}[]"-0123456789tfn' and not _LABELLED.match(line) for line in lines)
     return begun > 0.8 * len(lines)

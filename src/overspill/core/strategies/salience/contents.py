@@ -42,6 +42,19 @@ class Contents:
 
     def describe(self, gap: Gap, *, listed: int = 2) -> str:
         """The severe lines of a gap, by level, with the numbers of the first ``listed``; then the rest."""
+        items = self._severe_items(gap, listed)
+        if gap.last_line - gap.first_line + 1 >= LEAST_LINES:
+            key = (gap.start, gap.end)
+            if key not in self._usual:
+                self._usual[key] = self._told_of(gap)
+            items += [self._usual[key]] if self._usual[key] else []
+        return "; ".join(items)
+
+    def severe(self, gap: Gap) -> str:
+        """The severe lines alone, for whoever has more to tell of a gap: where the first of each level is."""
+        return "; ".join(self._severe_items(gap, 1))
+
+    def _severe_items(self, gap: Gap, listed: int) -> list[str]:
         first = bisect_left(self._starts, gap.start)
         last = bisect_left(self._starts, gap.end)
         by_name: dict[str, list[int]] = {}
@@ -49,17 +62,11 @@ class Contents:
             lines = by_name.setdefault(name, [])
             if not lines or lines[-1] != line:
                 lines.append(line)
-        items = [
+        return [
             _item(name, by_name[name], listed, complete=self._complete)
             for name in ("fatal", "error", "warning")
             if name in by_name
         ]
-        if gap.last_line - gap.first_line + 1 >= LEAST_LINES:
-            key = (gap.start, gap.end)
-            if key not in self._usual:
-                self._usual[key] = self._told_of(gap)
-            items += [self._usual[key]] if self._usual[key] else []
-        return "; ".join(items)
 
     def _told_of(self, gap: Gap) -> str:
         """The first heading of a gap, or the words that most of its lines share."""

@@ -35,34 +35,34 @@ class View:
     name: str
     sniff: Callable[[bytes, Call], float]
     selector: Callable[[Budget, Call], Selector]
+    surest: float = 1.0
+    """Its sniff is never surer than this: where another view is, it isn't asked."""
 
 
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
-        View("json", json_view.sniff, json_view.JsonView),
-        View("diff", diff.sniff, diff.DiffView),
-        View("search", search_hits.sniff, search_hits.SearchView),
+        View("json", json_view.sniff, json_view.JsonView, 0.95),
+        View("diff", diff.sniff, diff.DiffView, 0.97),
+        View("search", search_hits.sniff, search_hits.SearchView, 0.95),
         View("table", table.sniff, table.TableView),
-        View("listing", listing.sniff, listing.ListingView),
-        View("blob", blob.sniff, blob.BlobView),
-        View("markup", markup.sniff, markup.MarkupView),
+        View("listing", listing.sniff, listing.ListingView, 0.95),
+        View("blob", blob.sniff, blob.BlobView, 0.97),
+        View("markup", markup.sniff, markup.MarkupView, 0.95),
         View("code", code.sniff, code.CodeView),
-        View("settings", settings.sniff, settings.SettingsView),
+        View("settings", settings.sniff, settings.SettingsView, 0.8),
     )
 }
 
 
-def sureness(sample: bytes, call: Call) -> list[tuple[float, str]]:
-    """Every view's sureness of a sample, the surest first; equal ones in the table's order."""
-    found = [(view.sniff(sample[:SAMPLE_BYTES], call), name) for name, view in VIEWS.items()]
-    return sorted(found, key=lambda entry: -entry[0])
-
-
 def best_view(sample: bytes, call: Call) -> str | None:
-    """The name of the surest view, or None when none is sure enough."""
-    sure, name = sureness(sample, call)[0]
-    return name if sure >= SURE else None
+    """The name of the surest view, of equal ones the first; None when none is sure enough."""
+    sample = sample[:SAMPLE_BYTES]
+    best, name = 0.0, None
+    for view in VIEWS.values():
+        if view.surest > best and (sure := view.sniff(sample, call)) > best:
+            best, name = sure, view.name
+    return name if best >= SURE else None
 
 
 @dataclass(frozen=True, slots=True)

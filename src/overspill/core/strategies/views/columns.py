@@ -13,15 +13,18 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import gt, lt, mul, neg
+from operator import gt, itemgetter, lt, mul, neg, truediv
 from typing import Protocol
 
 from overspill.core.model import Block, Span
+from overspill.core.strategies.views.quantities import Quantities
 
 Cells = Callable[[bytes], Sequence[bytes]]
 
 VALUES_KEPT = 40
 EXTREMES_KEPT = 3
+PART_CELLS = 64
+"""So many are looked through again after the largest of them was taken."""
 SERIES_KEPT = 60_000
 MISSING_ROWS_KEPT = 8
 FIRST_ROWS_KEPT = 3
@@ -30,7 +33,7 @@ USUAL_ROWS = 30
 MISSING = frozenset(b"- NA N/A na n/a null NULL None none nan NaN ? <none> <unknown> unknown Unknown".split()) | {b""}
 _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMGT]i?B?|[mun]?s)?(?:\s*\(.*\))?$")
 _NUMBER_STARTS = b"0123456789-+$."
-_DIGITS = frozenset(bytes([digit]) for digit in b"0123456789")
+_DIGITS = frozenset(b"0123456789")
 _MOST_EXACT = 1e15
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
@@ -70,6 +73,23 @@ def split_on(delimiter: bytes) -> Cells:
 def split_on_bars(line: bytes) -> Sequence[bytes]:
     """Cells of a Markdown or box table."""
     return [cell.strip() for cell in line.strip().strip(b"|").split(b"|")]
+
+
+_BAR = re.compile(rb"(?<!\\)\|")
+
+
+def split_markdown(line: bytes) -> Sequence[bytes]:
+    """Cells of a row of a Markdown table; a bar after a backslash is text."""
+    line = line.strip()
+    if b"\\|" not in line:
+        return [*map(bytes.strip, line.removeprefix(b"|").removesuffix(b"|").split(b"|"))]
+    line = line.removeprefix(b"|")
+    return [*map(bytes.strip, _BAR.split(line if line.endswith(b"\\|") else line.removesuffix(b"|")))]
+
+
+def split_markdown_within(columns: int) -> Cells:
+    """The same; cells beyond the header's are nothing."""
+    return lambda line: split_markdown(line)[:columns]
 
 
 _WIDE = re.compile(rb"[ \t]{2,}|\t")
@@ -144,6 +164,8 @@ class Column:
     jumps: list[tuple[float, int, Span]] = field(default_factory=list)
     falls: list[tuple[float, int, Span]] = field(default_factory=list)
     series: array[float] = field(default_factory=lambda: array("d"))
+    quantities: Quantities | None = field(default_factory=Quantities)
+    """The same with units, as long as each cell has one."""
 
     def see(self, cells: Sequence[bytes], rows: Rows, *, places: Sequence[int] | None = None, of: int = 0) -> None:
         """Takes the next cells into account, one of each row.
@@ -156,12 +178,19 @@ class Column:
         numbers = _numbers(cells)
         if (room := SERIES_KEPT - len(self.series)) > 0:
             self.series.extend((numbers if places is None else _placed(numbers, places, of))[:room])
-        self.is_exact = self.is_exact and all(
-            cell[-1:] in _DIGITS and abs(number) < _MOST_EXACT
-            for cell, number in zip(cells, numbers, strict=True)
-            if not math.isnan(number)
-        )
-        if all(map(math.isfinite, numbers)):
+        is_finite = math.isfinite(sum(numbers))
+        if self.is_exact:
+            held = cells if is_finite else [cell for cell, at in zip(cells, numbers, strict=True) if not math.isnan(at)]
+            known = numbers if is_finite else [number for number in numbers if not math.isnan(number)]
+            self.is_exact = _DIGITS.issuperset(map(itemgetter(-1), held)) and (
+                not known or -_MOST_EXACT < min(known) <= max(known) < _MOST_EXACT
+            )
+        if self.quantities is not None and room > 0:
+            at = range(len(cells)) if places is None else places
+            present_at = ((place, cell) for place, cell in zip(at, cells, strict=True) if cell not in MISSING)
+            if not self.quantities.see(present_at, of or len(cells)):
+                self.quantities = None
+        if is_finite:
             self._measure(numbers, rows)
         else:
             finite = [at for at, number in enumerate(numbers) if math.isfinite(number)]
@@ -216,8 +245,8 @@ class Column:
             places = [at for at, pair in enumerate(zip(old, new, strict=True), first) if min(pair) > 0]
             old, new = [old[at - first] for at in places], [numbers[at] for at in places]
         rows = Picked(rows, places)
-        keep_largest(self.jumps, [after / prior - 1 for prior, after in zip(old, new, strict=True)], before, rows)
-        keep_largest(self.falls, [prior / after - 1 for prior, after in zip(old, new, strict=True)], before, rows)
+        keep_largest(self.jumps, [*map(truediv, new, old)], before, rows)
+        keep_largest(self.falls, [*map(truediv, old, new)], before, rows)
 
     @property
     def deviation(self) -> float:
@@ -255,7 +284,7 @@ def _numbers(cells: Sequence[bytes]) -> list[float]:
         numbers = [*map(float, cells)]
     except ValueError:
         numbers = []
-    if numbers and all(map(math.isfinite, numbers)):
+    if numbers and math.isfinite(sum(numbers)):
         return numbers
     known = {cell: number_of(cell) if cell[:1] in _NUMBER_STARTS and cell else None for cell in set(cells)}
     return [math.nan if (number := known[cell]) is None else number for cell in cells]
@@ -265,12 +294,18 @@ def keep_largest(heap: list[tuple[float, int, Span]], values: Sequence[float], b
     """Keeps the rows of the largest values, ``before`` of which were seen already; of equal ones the earliest."""
     if not values:
         return
-    left = [*values]
+    if len(heap) == EXTREMES_KEPT and max(values) <= heap[0][0]:
+        return
+    parts = [[*values[at : at + PART_CELLS]] for at in range(0, len(values), PART_CELLS)]
+    most = [*map(max, parts)]
     for _ in range(EXTREMES_KEPT):
-        value = max(left)
+        value = max(most)
         if value == -math.inf or (len(heap) == EXTREMES_KEPT and value <= heap[0][0]):
             return
-        at = left.index(value)
-        left[at] = -math.inf
+        number = most.index(value)
+        within = parts[number].index(value)
+        parts[number][within] = -math.inf
+        most[number] = max(parts[number])
+        at = number * PART_CELLS + within
         push = heapq.heappush if len(heap) < EXTREMES_KEPT else heapq.heapreplace
         push(heap, (value, -before - at, rows[at]))

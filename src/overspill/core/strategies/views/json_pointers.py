@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from overspill.core.strategies.views.json_facts import Field
+from overspill.core.strategies.views.json_fields import Field
 from overspill.core.strategies.views.query_terms import Query, stem
 
 _POINTER_WORDS = re.compile(r"\b(?:latest|current|default|active|stable|newest|head|main)\b")

@@ -21,6 +21,7 @@ DEPTH_KEPT = 400
 LONG_STRING_BYTES = 1 << 19
 """Of a string longer than this only the beginning is held."""
 HEAD_BYTES = 2_048
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PLAIN = rb'[^\[\]{}"]*+'
@@ -33,6 +34,7 @@ _STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MEMBER = _SKIP + rb"(?:(?:" + STRING + rb"|" + CONTAINER + rb")" + _SKIP + rb")*+,"
 _MEMBERS = tuple((many, re.compile(rb"(?:%b){%d}" % (_MEMBER, many), re.DOTALL).match) for many in (64, 16, 4))
 """Many members in one step, for containers whose members are small."""
+_NO_TEXT = re.compile(rb"(?:\s*+" + STRING + rb"\s*+:)?+[\s\d.eE+-]*+", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r]*\n?")
 _UNIT = rb"\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
 _INSIDE = re.compile(
@@ -92,6 +94,8 @@ class Run:
     """How strongly the terms of the question speak in it, once somebody listened."""
     oddness: float | None = None
     """The worth of its oddest value, once somebody looked."""
+    inside: list[float] | None = None
+    """For each member, the worth of the oddest value that it holds; when somebody looked closely."""
 
 
 class Scan:
@@ -102,6 +106,8 @@ class Scan:
         self.broken = False
         self.is_too_deep = False
         """Broken off by its depth alone: it may be valid all the same."""
+        self.is_too_long = False
+        """The same by a number, or by blanks, of more bytes than are held."""
         self._take = take
         self._frame = self.root
         self._closed: Frame | None = None
@@ -272,14 +278,15 @@ class Scan:
         edge = self._edge(start + 1, last=last)
         if edge < 0:
             return False
-        if self._frame.depth >= DEPTH_KEPT or self._cuts_text(edge) or self._cuts_text(start):
+        is_marked = self._frame is self.root and self._base == 0 and self._follows_mark(start)
+        if self._frame.depth >= DEPTH_KEPT or self._cuts_text(edge) or (not is_marked and self._cuts_text(start)):
             self.is_too_deep |= not self.broken and self._frame.depth >= DEPTH_KEPT
             self.broken = True
             self._at = start + 1
             if start - self._run_start > RUN_BYTES and not self._cuts_text(start):
                 self._emit(start)
             return True
-        begin = self._member_start if self._frame is not self.root else start
+        begin = self._member_start if self._frame is not self.root or is_marked else start
         if begin < self._run_start or (self._closed is not None and begin < start):
             # no comma parts it from the container before, or from what was emitted already
             self.broken, begin = True, start
@@ -293,6 +300,11 @@ class Scan:
         self._at = self._member_start = edge
         self._begin(edge)
         return True
+
+    def _follows_mark(self, start: int) -> bool:
+        """Whether nothing but a byte order mark and blanks stand before: they belong to what begins here."""
+        before = self._buffer[:start]
+        return before.startswith(BYTE_ORDER_MARK) and not before[len(BYTE_ORDER_MARK) :].strip()
 
     def _close(self, start: int, *, last: bool) -> bool:
         frame = self._frame
@@ -346,7 +358,8 @@ class Scan:
         head = buffer[self._run_start : self._run_start + HEAD_BYTES]
         opens = re.match(_SKIP + rb"(?:" + STRING + _SKIP + rb")*+", head)
         if opens is None or head[opens.end() : opens.end() + 1] != b'"':
-            # nothing that JSON would know: let it go as it is
+            # nothing that JSON would know, or too much of it: let it go as it is
+            self.is_too_long |= not self.broken and _NO_TEXT.fullmatch(buffer, self._run_start) is not None
             self.broken = True
             self._emit(len(buffer))
             self._at = self._member_start = len(buffer)

@@ -13,7 +13,7 @@ from dataclasses import field as with_default
 
 from overspill.core.measure import cut_after
 from overspill.core.model import Span
-from overspill.core.strategies.views.json_scan import CONTAINER, STRING, Frame, Run
+from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, CONTAINER, STRING, Frame, Run
 from overspill.core.strategies.views.query_terms import Query
 
 OPENED_BYTES = 300
@@ -91,6 +91,8 @@ class Tile:
     """Holds what most of its kind hold."""
     lent: float = 0.0
     """What it is worth as a companion of an odd one."""
+    inside: float | None = None
+    """The worth of the oddest value that it holds, where somebody looked already."""
 
 
 def _step(parent: Box, key: str, index: int) -> str:
@@ -99,8 +101,10 @@ def _step(parent: Box, key: str, index: int) -> str:
 
 
 def _identifier(key: str) -> str:
-    """A key as JMESPath wants it: quoted as in JSON, unless it is a plain word."""
-    return key if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
+    """A key as JMESPath wants it: quoted as in JSON, unless it is a plain word; half a character stays an escape."""
+    if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII):
+        return key
+    return json.dumps(key, ensure_ascii=re.search("[\ud800-\udfff]", key) is not None)
 
 
 def key_of(raw: bytes) -> str:
@@ -148,21 +152,31 @@ class Tiles:
         span = Span(run.start, run.data, run.line, run.column)
         if run.tail:
             self._long_string(box, run, span)
-        else:
-            self._members(box, span, run.first)
+            return
+        before = len(box.parts)
+        members = self._members(box, span, run.first) - run.first
+        if run.inside is not None and len(run.inside) == members:
+            for tile in box.parts[before:]:
+                tile.inside = run.inside[tile.index - run.first]
 
     def _members(self, box: Box, span: Span, first: int) -> int:
         """Takes members one by one; returns the index after the last."""
         at, index = 0, first
-        data = span.data
-        while at < len(data):
+        start, data, line, column = span
+        size, part = len(data), _MEMBER.match
+        plain = data.isascii() and b"\x1b" not in data and b"\r" not in data
+        while at < size:
             end = at
-            while end < len(data) and (end == at or cut_after(data, end) != end):
-                match = _MEMBER.match(data, end)
-                end = match.end() if match and match.end() > end else len(data)
-            if end < len(data) and not data[end:].strip():
-                end = len(data)
-            self._member(box, span.part(at, end), index)
+            while end < size and (end == at or not (plain or cut_after(data, end) == end)):
+                match = part(data, end)
+                end = match.end() if match and match.end() > end else size
+            if end < size and data[end] in b" \t\r\n" and not data[end:].strip():
+                end = size
+            member = data[at:end]
+            self._member(box, Span(start + at, member, line, column), index)
+            newlines = member.count(b"\n")
+            line += newlines
+            column = len(member) - member.rindex(b"\n") - 1 if newlines else column + len(member)
             at, index = end, index + 1
         return index
 
@@ -170,7 +184,7 @@ class Tiles:
         data = span.data
         key = _KEY.match(data) if box.kind == "{" else None
         name = key_of(key.group(1)) if key else ""
-        start = key.end() if key else len(data) - len(data.lstrip())
+        start = key.end() if key else len(data) - len(data.removeprefix(BYTE_ORDER_MARK).lstrip())
         value = data[start:].rstrip().removesuffix(b",").rstrip()
         if value[:1] in (b"{", b"[") and len(value) > OPENED_BYTES and value[-1:] in b"}]":
             self._box(box, span, index, name, start, len(value))

@@ -7,7 +7,7 @@ valid the excerpt can't be either; the headline says so.
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, islice
 
 from overspill.core.model import Block, Budget, Call, Totals
 from overspill.core.strategies.views.json_facts import Facts
@@ -21,6 +21,8 @@ from overspill.core.strategies.views.query_terms import query_for, terms_in, wor
 
 STUDIED_BYTES = 2 << 20
 """Values are counted in this much of a document; later ones are weighed by what was learned there."""
+LEAST_RUN_BYTES = 128
+"""A shorter run counts as one of so many: it takes memory and time all the same."""
 _OPENING_KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
@@ -30,9 +32,10 @@ def sniff(sample: bytes, call: Call) -> float:
     if not text:
         return 0.0
     if text[:1] in b"{[":
-        if re.match(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\{\s*\}|\[\s*(?:[{\["\]\d-]|true|false|null)', text):
-            shape = len(re.findall(rb'"\s*:|",|\],|\},|\d,', text))
-            return 0.95 if shape * 400 > len(text) else 0.6
+        if re.match(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\{\s*\}|\[\s*(?:[{\["\]\d-]|true|false|null|NaN|Infinity)', text):
+            least = len(text) // 400 + 1
+            shape = sum(1 for _ in islice(re.finditer(rb'"\s*:|",|\],|\},|\d,', text), least))
+            return 0.95 if shape == least else 0.6
         return 0.0
     start = re.search(rb'^(?:\{\s*$|\[\s*$|\{\s*")', text[:4_000], re.MULTILINE)
     if start is None:
@@ -53,7 +56,7 @@ class JsonView:
         self._runs: list[Run] = []
         self._studying = True
         self._held = 0
-        self._seen_bytes = 0
+        self._seen_bytes = self._studied_bytes = 0
         self._counts = [0] * len(self._query.terms)
 
     def feed(self, block: Block) -> None:
@@ -61,17 +64,18 @@ class JsonView:
 
     def _take(self, run: Run) -> None:
         self._seen_bytes += run.whole_bytes
+        self._studied_bytes += max(run.whole_bytes, LEAST_RUN_BYTES)
         if self._query:
             run.forces = self._query.forces(run.data, self._counts)
         if self._studying:
             self._facts.see(run, field_of(run.frame))
-            if self._seen_bytes > STUDIED_BYTES:
+            if self._studied_bytes > STUDIED_BYTES:
                 self._studying = False
                 self._facts.study_is_over()
         else:
-            run.oddness = self._facts.oddness(run, "")
+            run.oddness = self._facts.glanced(run)
         self._runs.append(run)
-        self._held += len(run.data)
+        self._held += max(len(run.data), LEAST_RUN_BYTES)
         if self._held > 2 * self._capacity and not self._studying:
             self._prune()
 
@@ -82,7 +86,7 @@ class JsonView:
         for index in order:
             if held > self._capacity:
                 break
-            held += len(self._runs[index].data)
+            held += max(len(self._runs[index].data), LEAST_RUN_BYTES)
             kept.append(index)
         self._runs = [self._runs[index] for index in sorted(kept)]
         self._held = held
@@ -109,9 +113,11 @@ class JsonView:
                 frame = frame.parent
         scale = 1.0 / (max(worth, default=0.0) or 1.0)
         scores = []
+        if self._studying:
+            self._facts.weigh()
         for run in self._runs:
             if run.oddness is None:
-                run.oddness = self._facts.oddness(run, field_of(run.frame))
+                run.oddness = self._facts.glanced(run)
             forces = run.forces or {}
             static = run.oddness + 0.5 / (1 + run.frame.depth) * (1.0 if run.first == 0 else 0.3)
             asked = 0.0
@@ -156,7 +162,7 @@ class JsonView:
         for index in order:
             if size > 10 * room_bytes(self._room):
                 break
-            size += min(3_000, len(self._runs[index].data))
+            size += max(LEAST_RUN_BYTES, min(3_000, len(self._runs[index].data)))
             taken.add(index)
         for index, run in enumerate(self._runs):
             if run.first == 0 and run.frame.depth <= 3 and size < 16 * room_bytes(self._room):
@@ -169,7 +175,9 @@ class JsonView:
         if not self._runs:
             tiles.box_of(self._scan.root)
         scan = self._scan
-        state: State = "too deep" if scan.is_too_deep else "broken" if scan.broken else "whole"
+        state: State = "whole" if not scan.broken else "broken"
+        if scan.is_too_deep or scan.is_too_long:
+            state = "too deep" if scan.is_too_deep else "too long"
         return JsonSelection(tiles, self._query, self._worths(), self._facts, totals, state=state)
 
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 from overspill.core.strategies.views.json_facts import IDENTITY_KEYS, Facts
 from overspill.core.strategies.views.json_pointers import states_asked
@@ -24,6 +25,8 @@ UNASKED = 0.35
 """What a record still speaks to the question when it holds another state than the one that is asked for."""
 HARD_OF_HEARING = 0.55
 """The usual values of a record gain so much less when another one speaks to the question."""
+_SOME, _SOME_ELEMENTS = {"": 0}, [0]
+"""What stands for a container that holds something."""
 _KEYS = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
@@ -32,6 +35,7 @@ class Weighing:
 
     def __init__(self, tiles: Tiles, query: Query, facts: Facts) -> None:
         self._tiles, self._query, self._facts = tiles, query, facts
+        self._identifies = cache(lambda key: IDENTITY_KEYS.search(key) is not None)
         self._rows = self._rows_of_records()
         self._weigh()
 
@@ -41,23 +45,38 @@ class Weighing:
         odd: dict[int, float] = {}
         for tile in self._tiles.all:
             tile.static = self._static(tile)
-            tile.said, shared = self._spoken(tile) if self._query else ({}, {})
+            shared: dict[int, float] = {}
+            if self._query:
+                tile.said, shared = self._spoken(tile)
             box: Box | None = tile.box
             fade, lent = 0.62, 0.6 * max(0.0, tile.static - 0.3)
             for _ in range(3):
                 if box is None or (box.parent is None and box.members > 1):
                     break
-                here = around.setdefault(id(box), {})
-                for term, force in shared.items():
-                    here[term] = max(here.get(term, 0.0), force * fade)
-                odd[id(box)] = max(odd.get(id(box), 0.0), lent)
+                if shared:
+                    here = around.setdefault(id(box), {})
+                    for term, force in shared.items():
+                        here[term] = max(here.get(term, 0.0), force * fade)
+                if lent > odd.get(id(box), 0.0):
+                    odd[id(box)] = lent
                 if id(box) in self._rows:
                     break
                 fade, lent, box = fade * 0.7, lent * 0.6, box.parent
+        if self._query:
+            self._listen(around)
+        for tile in self._tiles.all:
+            box = tile.box
+            if odd.get(id(box)) or (box.parent is not None and odd.get(id(box.parent))):
+                telling = 0.4 if tile.usual else 1.0 if tile.key and self._identifies(tile.key) else 0.7
+                tile.lent = telling * odd.get(id(box), 0.0)
+                if box.parent is not None and box.kind == "{":
+                    tile.lent += 0.6 * telling * odd.get(id(box.parent), 0.0)
+
+    def _listen(self, around: dict[int, dict[int, float]]) -> None:
+        """Gives each tile what its surroundings say, and the keys above it."""
         keys: dict[int, dict[int, float]] = {}
         unasked = self._unasked()
         for tile in self._tiles.all:
-            telling = 0.4 if tile.usual else 1.0 if tile.key and IDENTITY_KEYS.search(tile.key) else 0.7
             audible = HARD_OF_HEARING if tile.usual else 1.0
             heard: dict[int, float] = {}
             for source, fade in self._contexts(tile.box, around):
@@ -65,13 +84,9 @@ class Weighing:
                     heard[term] = max(heard.get(term, 0.0), force * fade * audible)
             for term, force in self._keys_above(tile.box, keys).items():
                 heard[term] = max(heard.get(term, 0.0), force * audible * 0.97 ** min(tile.index, 30))
-            box = tile.box
-            if id(tile) in unasked or (unasked and _within(box, unasked)):
+            if id(tile) in unasked or (unasked and _within(tile.box, unasked)):
                 heard, tile.said = self._hushed(heard), self._hushed(tile.said)
             tile.heard = heard
-            tile.lent = telling * odd.get(id(box), 0.0)
-            if box.parent is not None and box.kind == "{":
-                tile.lent += 0.6 * telling * odd.get(id(box.parent), 0.0)
 
     def _rows_of_records(self) -> set[int]:
         """Arrays, and objects that are arrays with names: what one of their members says, the others don't."""
@@ -79,9 +94,11 @@ class Weighing:
         parts: Counter[int] = Counter()
         containers: Counter[int] = Counter()
         for tile in self._tiles.all:
-            parts[id(tile.box)] += 1
-            containers[id(tile.box)] += tile.value[:1] in (b"{", b"[")
+            if tile is not tile.box.parts[0]:
+                continue
             box: Box | None = tile.box
+            parts[id(box)] += len(tile.box.parts)
+            containers[id(box)] += sum([part.value[:1] in (b"{", b"[") for part in tile.box.parts])
             while box is not None and id(box) not in boxes:
                 boxes[id(box)] = box
                 parts[id(box.parent)] += 1
@@ -160,27 +177,26 @@ class Weighing:
         return found
 
     def _static(self, tile: Tile) -> float:
-        value: object = None
-        if len(tile.value) <= 4_000 and tile.box.kind != '"':
-            try:
-                value = json.loads(tile.value)
-            except (ValueError, RecursionError):
-                value = None
-        static = 0.0
-        if tile.box.kind == '"':
+        box, value = tile.box, tile.value
+        if box.kind == '"':
             static = 0.25 / (1 + tile.index / 80) if tile.index < 400 else 0.02
-            static /= 1 + 0.5 * tile.box.depth
-        else:
-            static = self._facts.worth(tile.box.depth, tile.field, value)
+            static /= 1 + 0.5 * box.depth
+        elif tile.inside is not None and value[:1] in (b"{", b"[") and value[1:-1].strip():
+            static = self._facts.worth(box.depth, tile.field, _SOME if value[:1] == b"{" else _SOME_ELEMENTS)
             tile.usual = static < 0
-            if isinstance(value, dict | list) and value:
-                static = max(static, self._facts.best_worth(value, tile.box.depth + 1, tile.field))
+            static = max(static, tile.inside)
+        else:
+            held = self._facts.value(value) if len(value) <= 4_000 else None
+            static = self._facts.worth(box.depth, tile.field, held)
+            tile.usual = static < 0
+            if held.__class__ in (dict, list) and held:
+                static = max(static, self._facts.best_worth(held, box.depth + 1, tile.field))
         static += 0.5 / (1 + tile.box.depth) ** 1.5
         if tile.index == 0:
             static += 0.12
         elif tile.index == tile.box.members - 1:
             static += 0.08
-        if tile.key and IDENTITY_KEYS.search(tile.key):
+        if tile.key and self._identifies(tile.key):
             static += 0.12
         return float(static - min(0.2, len(tile.span.data) / 4_000))
 

@@ -31,6 +31,8 @@ _MARKDOWN_MARK = re.compile(
     rb"|<h(?P<html>[1-6])\b[^\n]*)",
     re.MULTILINE | re.IGNORECASE,
 )
+_HEADING_SIGNS = (b"\n#", b"\n---", b"\n===", b"\n~~~", b"\n***", b"\n<h", b"\n<H")
+"""What stands in a text of two headings or more."""
 _TAG = re.compile(r"<[^<>]*>|&#?\w+;")
 _TAGS = re.compile(rb"</?[A-Za-z!?][^<>\n]{0,200}>")
 _BLOCK_TAGS = re.compile(rb"</(?:p|div|li|td|span|dd|section|item|entry)>|<(?:meta|link|br|td|\w+:\w+)\b")
@@ -48,9 +50,10 @@ def sniff(sample: bytes, call: Call) -> float:
     head = sample[:2_000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml", b"<rss", b"<feed", b"<svg")):
         return 0.95
-    tags = len(_TAGS.findall(sample))
-    if head.startswith(b"<") and tags * 60 > len(sample):
+    if head.startswith(b"<") and len(_TAGS.findall(sample)) * 60 > len(sample):
         return 0.8
+    if not any(mark in sample for mark in _HEADING_SIGNS):
+        return 0.0
     lines = [line for line in sample.split(b"\n") if line.strip()]
     if len(lines) < 5:
         return 0.0

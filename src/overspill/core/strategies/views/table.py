@@ -19,12 +19,15 @@ from overspill.core.strategies.views.columns import (
     Column,
     Lines,
     Picked,
+    split_markdown,
+    split_markdown_within,
     split_on,
     split_on_bars,
     split_wide,
     split_words,
 )
 from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.quantities import figure
 from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
@@ -40,6 +43,7 @@ _LEAST = re.compile(
 )
 _RULE = re.compile(rb"(?=.*(?:--|==|:-|-:))[\s|:+=-]+")
 """What parts the header from the rows in tables that are drawn."""
+_MARKDOWN_RULE = re.compile(rb"(?=.*\|)\|?(?:\s*:?-+:?\s*\|)*\s*(?::?-+:?)?\s*")
 _STATES = re.compile(
     rb"(?i)error|fail|crash|backoff|oom|evict|pending|unknown|denied|defunct|critical|fatal|dead|lost|invalid|missing|"
     rb"terminat|notready|unhealthy|refused|timeout|zombie|panic|disabled|degraded|down\b"
@@ -52,19 +56,21 @@ def sniff(sample: bytes, call: Call) -> float:
     shape = shape_of(sample.split(b"\n")[:-1][:200] or [sample])
     if shape is None:
         return 0.0
-    named = bool(
-        re.search(
-            r"\.(?:csv|tsv|psv)\b|\bps\b|kubectl get|docker (?:ps|images)|\bdf\b|\btop\b|netstat|\bss\b", call.command
-        )
-    )
-    return min(1.0, shape[2] + (0.2 if named else 0.0))
+    return min(1.0, shape[2] + (0.2 if _COMMANDS.search(call.command) else 0.0))
 
 
 def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
     """Where the header is, how lines fall into cells, and how sure that is."""
     lines = lines[:120]
+    for start in range(min(HEADER_WITHIN, len(lines) - 4)):
+        if b"|" in lines[start] and _MARKDOWN_RULE.fullmatch(lines[start + 1].strip()):
+            names, rows = split_markdown(lines[start]), [line for line in lines[start + 2 :] if line.strip()]
+            alike = sum(b"|" in line for line in rows)
+            if len(names) == len(split_markdown(lines[start + 1])) >= 2 and alike >= max(3, 0.9 * len(rows)):
+                return start, split_markdown_within(len(names)), 0.9
     for delimiter, least in ((b"\t", 2), (b",", 3), (b";", 3), (b"|", 3)):
-        counts = [len(split_on(delimiter)(line)) for line in lines]
+        split = split_on(delimiter)
+        counts = [len(split(line)) if delimiter in line else 1 for line in lines]
         for start in range(min(HEADER_WITHIN, len(lines) - 3)):
             width = counts[start]
             body = [count for count, line in zip(counts[start + 1 :], lines[start + 1 :], strict=True) if line.strip()]
@@ -154,7 +160,7 @@ class TableView:
         self._header = [lines[at] for at in range(start + 1)]
         names = self._cells(lines.texts[start])
         self._width = len(names)
-        self._columns = [Column(bytes(name).strip()) for name in names[:COLUMNS_KEPT]]
+        self._columns = [Column(bytes(name).removeprefix(b"\xef\xbb\xbf").strip()) for name in names[:COLUMNS_KEPT]]
         self._first_row_line = lines.block.line + start + 1 if len(lines) > start + 1 else 0
         return start + 1
 
@@ -162,6 +168,7 @@ class TableView:
         """The lines that are rows, and their cells."""
         assert self._cells is not None
         cells_of, least, most = self._cells, self._width - 1, self._width + 1
+        quoted = b'"' in lines.block.data
         places: list[int] = []
         table: list[Sequence[bytes]] = []
         for at, text in enumerate(lines.texts[first:] if first else lines.texts, first):
@@ -173,7 +180,8 @@ class TableView:
                 self._first_row_line = lines.block.line + at + 1
                 continue
             cells = cells_of(text)
-            self._complete &= text.count(b'"') % 2 == 0
+            if quoted:
+                self._complete &= text.count(b'"') % 2 == 0
             if least <= len(cells) <= most:
                 places.append(at)
                 table.append(cells)
@@ -272,11 +280,15 @@ class TableView:
             return ""
         found = []
         for column in self._columns:
-            if column.numeric and column.is_exact and len(column.series) > last:
+            told = ""
+            if column.quantities is not None and len(column.quantities.numbers) > last:
+                told = column.quantities.range(first, last)
+            elif column.numeric and column.is_exact and len(column.series) > last:
                 values = [value for value in column.series[first : last + 1] if not math.isnan(value)]
-                if values:
-                    words = f"{_text(column.name, 24)} {min(values):.15g}–{max(values):.15g}"
-                    found.append((-self._column_weight(column), column.is_counter, words))
+                told = f"{figure(min(values))}–{figure(max(values))}" if values else ""
+            if told:
+                words = f"{_text(column.name, 24)} {told}"
+                found.append((-self._column_weight(column), column.is_counter, words))
         best = sorted(enumerate(found), key=lambda entry: (entry[1][0], entry[1][1], entry[0]))[:2]
         return "; ".join(words for _, (_, _, words) in best)
 
