@@ -130,7 +130,9 @@ def gather(
     if counts is None:
         counts = Counter(keys)
     first_of = dict(zip(reversed(keys), range(size - 1, -1, -1), strict=True))
-    coarse_of = coarse_keys({key: plain_words(texts[index]) for key, index in reversed(first_of.items())}, counts)
+    firsts = [*reversed(first_of.items())]
+    words = plain_words([texts[index] for _, index in firsts])
+    coarse_of = coarse_keys({key: own for (key, _), own in zip(firsts, words, strict=True)}, counts)
     coarse = [*map(coarse_of.__getitem__, keys)]
     numbers: dict[tuple[bytes, ...], int] = {}
     forms = [*map({key: numbers.setdefault(name, len(numbers)) for key, name in coarse_of.items()}.__getitem__, keys)]
