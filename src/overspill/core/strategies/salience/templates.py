@@ -38,12 +38,10 @@ _PLAIN = rb"[A-Za-z]++(?![\w./~@+:-])"
 """What no value begins with, seen at a glance."""
 _BETWEEN = rb"[^\w\"'`\xe2\x1b~./+<\n-]"
 _PARTS = re.compile(
-    rb"(?!\n|"
-    + _PLAIN
-    + rb")(?:"
-    + _VALUE
-    + rb")|([A-Za-z]++|\n)[^\w\"'`\xe2\x1b~./+<\n-]*+|[^\w\"'`\xe2\x1b~./+<\n-]++"
-)
+    rb"(?!\n|" + _PLAIN + rb")(?:" + _VALUE + rb")|"
+    rb"(" + _PLAIN + rb"|[A-Za-z]+?(?=https?://)|[A-Za-z]++|\n)" + _BETWEEN + rb"*+|" + _BETWEEN + rb"++"
+)  # fmt: skip
+"""Values, between words and line ends that are caught."""
 _WORD = re.compile(rb"[A-Z][a-z]+(?:[A-Z][a-z]+)*(?:Error|Exception|Warning)\Z|\A(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)\Z")
 _CODE = re.compile(rb"(?:^|[ \t\[(])([A-Z]{1,5}[0-9]{2,5})(?=[ :\])])|\[[a-zA-Z-]{4,40}\]|@[a-z-]+/[a-z-]+")
 _CODE_LIKE = rb"(?m)(?:^|[ \t\[(])[A-Z]{1,5}[0-9]{2,5}[ :\])]|\[[a-zA-Z-]{4,40}\]|@[a-z-]+/[a-z-]+"

@@ -58,11 +58,9 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
 
 def _read(rows: Sequence[bytes], members: Sequence[int]) -> tuple[Sequence[int], list[_Slot]]:
     """The members whose rows have as many parts as most, and the slots that these parts fill."""
-    widths = Counter(len(_parts(row)) for row in rows[:LEAST_ALIKE])
+    width = _usual(Counter(len(_parts(row)) for row in rows[:LEAST_ALIKE])) or 1
     tried: dict[int, tuple[list[int], list[_Slot]]] = {}
-    while (width := _usual(widths)) not in tried:
-        if not width:
-            return [], []
+    while width and width not in tried:
         widths = Counter[int]()
         alike: list[int] = []
         slots = [_Slot(len(rows)) for _ in range(min(width, SLOTS))]
@@ -81,7 +79,8 @@ def _read(rows: Sequence[bytes], members: Sequence[int]) -> tuple[Sequence[int],
             for slot, cells in zip(slots, columns, strict=False):
                 slot.see(cells)
         tried[width] = alike, slots
-    alike, slots = tried[width]
+        width = _usual(widths)
+    alike, slots = tried.get(width, ([], []))
     return (alike, slots) if len(alike) >= LEAST_ALIKE else ([], [])
 
 
