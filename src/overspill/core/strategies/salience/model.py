@@ -55,7 +55,7 @@ def _table(weights: Mapping[str, float]) -> Table:
     return Table(least, most - least, bytes(each & 0xFF for each in above), bytes(each >> 8 for each in above))
 
 
-def scores(columns: Sequence[bytearray], tables: Tables) -> list[float]:
+def scores(columns: Sequence[bytes], tables: Tables) -> list[float]:
     """One score per unit: higher matters more. What a column says of all units alike is left out."""
     size = len(columns[0]) if columns else 0
     if not size:
