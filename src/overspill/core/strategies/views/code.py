@@ -71,8 +71,8 @@ def sniff(sample: bytes, call: Call) -> float:
     if len(lines) < 5:
         return 0.0
     share = sum(1 for line in lines if len(line) < 400 and _CODE_LINE.match(line)) / len(lines)
-    definitions = len(_DEFINITION.findall(sample)) + len(_C_FUNCTION.findall(sample))
-    sure = share * 0.9 if share > 0.45 and definitions >= 3 else share * 0.4
+    defines = share > 0.45 and len(_DEFINITION.findall(sample)) + len(_C_FUNCTION.findall(sample)) >= 3
+    sure = share * 0.9 if defines else share * 0.4
     if _CODE_SUFFIX.search(call.command) and _READERS.search(call.command + " " + call.tool):
         sure = max(sure, 0.55) + 0.3 if share > 0.2 else sure
     return min(1.0, sure)

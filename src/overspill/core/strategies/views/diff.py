@@ -28,11 +28,14 @@ _GENERATED = re.compile(r"lock\b|\.lock|\.min\.|\.snap\b|\.svg\b|dist/|vendor/|g
 
 def sniff(sample: bytes, call: Call) -> float:
     """By its file and hunk headers, or the headers of ``git log``."""
-    if re.search(rb"^diff --git ", sample, re.MULTILINE) and re.search(rb"^@@ -\d", sample, re.MULTILINE):
-        return 0.97
-    if re.search(rb"^--- [^\n]+\n\+\+\+ [^\n]+\n@@ -\d", sample, re.MULTILINE):
-        return 0.95
-    if len(re.findall(rb"^commit [0-9a-f]{40}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: ", sample, re.MULTILINE)) >= 1:
+    if b"@@ -" in sample:
+        if re.search(rb"^diff --git ", sample, re.MULTILINE) and re.search(rb"^@@ -\d", sample, re.MULTILINE):
+            return 0.97
+        if re.search(rb"^--- [^\n]+\n\+\+\+ [^\n]+\n@@ -\d", sample, re.MULTILINE):
+            return 0.95
+    if b"\nAuthor: " in sample and re.search(
+        rb"^commit [0-9a-f]{40}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: ", sample, re.MULTILINE
+    ):
         return 0.9
     return 0.6 if "git diff" in call.command and re.search(rb"^[+-]", sample, re.MULTILINE) else 0.0
 
