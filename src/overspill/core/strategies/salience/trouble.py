@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.lanes import either, table, where
 
-_TOLD = table(level >= severity.WARN for level in range(8))
+_TOLD = {least: table(level >= least for level in range(8)) for least in (severity.WARN, severity.ERROR)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
             levels[unit] = level
     for at, verdict in severity.verdicts(data):
         ended[bisect_right(ends, at)] = verdict
-    for index in where(either(levels.translate(_TOLD), ended)):
+    for index in where(either(levels.translate(_TOLD[severity.WARN]), ended)):
         level = levels[index]
         if ended[index]:
             if ended[index] == severity.GOOD:
@@ -54,3 +54,8 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
         elif severity.is_code(texts[index]):
             levels[index], ended[index] = severity.NONE, 3
     return Trouble(bytes(levels), bytes(weak), bytes(state), bytes(ended))
+
+
+def told(levels: bytes, least: int = severity.WARN) -> list[int]:
+    """The units that are at least so bad."""
+    return where(levels.translate(_TOLD[least]))
