@@ -180,10 +180,12 @@ NEAR_UNITS = 8
 
 def _ranked(names: Sequence[int], different: int) -> tuple[bytes, bytes]:
     """For each name how many of the same stood before it, few as they count, and the same with the last one marked."""
-    seen = [chain(_RANKS, repeat(_MANY)) for _ in range(different)]
+    last_of = dict(zip(names, range(len(names)), strict=True))
+    alone, held = repeat(0), Counter(names)
+    seen = [alone if held[name] == 1 else chain(_RANKS, repeat(_MANY)) for name in range(different)]
     ranks = bytes(map(next, map(seen.__getitem__, names)))
     last = bytearray(len(names))
-    for index in dict(zip(names, range(len(names)), strict=True)).values():
+    for index in last_of.values():
         last[index] = _LAST
     return ranks, added(ranks, last)
 

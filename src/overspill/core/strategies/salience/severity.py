@@ -111,7 +111,6 @@ class Hit(NamedTuple):
 
     at: int
     level: int
-    word: str
 
 
 @lru_cache(maxsize=1)
@@ -159,15 +158,14 @@ def scan(data: bytes) -> Iterator[Hit]:
     """Every word of trouble in the bytes, from the first to the last, negatives left out."""
     for match in _scanner().finditer(data):
         at, end = match.span()
-        word = data[at:end]
-        level = _classify(word)
+        level = _classify(data[at:end])
         if not level:
             continue
         if level >= WARN:
             level = _weighed(data, at, end, level)
             if not level:
                 continue
-        yield Hit(at, level, word.decode("latin-1"))
+        yield Hit(at, level)
 
 
 @lru_cache(maxsize=2)

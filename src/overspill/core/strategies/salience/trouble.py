@@ -33,7 +33,7 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
     size = len(texts)
     levels, weak, state, ended = bytearray(size), bytearray(size), bytearray(size), bytearray(size)
     unit = 0
-    for at, level, _ in severity.scan(data):
+    for at, level in severity.scan(data):
         if ends[unit] <= at:
             unit = bisect_right(ends, at, unit)
         if level == severity.WEAK:
