@@ -19,6 +19,7 @@ from overspill.core.model import Call, Totals
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.answering import columns_of_question
 from overspill.core.strategies.salience.lanes import (
+    BYTES,
     added,
     around,
     either,
@@ -170,6 +171,8 @@ _RANKS = (0, 1, 2, 3, 4)
 _MANY = 5
 """The rank of a unit before which more than a few of the same stood."""
 _LAST = 8
+_OFTEN = 16
+"""Names that come more often than this on average are looked for one by one."""
 _FINE_PLACES = table([0, 1, 2, 2, 2, 2, 0, 0, 0, 3, 3, 3, 3, 3])
 _COARSE_PLACES = table([0, 1, 2, 2, 2, 3, 0, 0, 0, 4, 4, 4, 4, 4])
 _FIRST = table([1])
@@ -180,13 +183,25 @@ NEAR_UNITS = 8
 
 def _ranked(names: Sequence[int], different: int) -> tuple[bytes, bytes]:
     """For each name how many of the same stood before it, few as they count, and the same with the last one marked."""
-    last_of = dict(zip(names, range(len(names)), strict=True))
-    alone, held = repeat(0), Counter(names)
-    seen = [alone if held[name] == 1 else chain(_RANKS, repeat(_MANY)) for name in range(different)]
-    ranks = bytes(map(next, map(seen.__getitem__, names)))
-    last = bytearray(len(names))
-    for index in last_of.values():
-        last[index] = _LAST
+    size = len(names)
+    last = bytearray(size)
+    if different <= BYTES and size > _OFTEN * different:
+        column, few = bytes(names), bytearray([_MANY]) * size
+        for name in range(different):
+            at = -1
+            for rank in _RANKS:
+                at = column.find(name, at + 1)
+                if at < 0:
+                    break
+                few[at] = rank
+            last[column.rfind(name)] = _LAST
+        ranks = bytes(few)
+    else:
+        alone, held = repeat(0), Counter(names)
+        seen = [alone if held[name] == 1 else chain(_RANKS, repeat(_MANY)) for name in range(different)]
+        ranks = bytes(map(next, map(seen.__getitem__, names)))
+        for index in dict(zip(names, range(size), strict=True)).values():
+            last[index] = _LAST
     return ranks, added(ranks, last)
 
 

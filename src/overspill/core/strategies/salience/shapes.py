@@ -41,6 +41,8 @@ _HEAD = re.compile(
     rb"\d+\) .*|"
     rb"\[.{10,40}\] ERROR.*|thread '.*|\".*\" prio=.*|goroutine \d.*)"
 )
+_HEAD_STARTS = frozenset(b'=_*#-EF \t\n\r\f\v\xe2[t"g')
+_NUMBERS = frozenset(b"0123456789")
 HEAD_REACH = 60
 _MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
 
@@ -48,7 +50,8 @@ _MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
 def heads(texts: Sequence[bytes]) -> list[int]:
     """For each unit the one that names its section (-1: none near): the test that failed, the thread that stopped."""
     found = [-1] * len(texts)
-    like = [index for index, text in enumerate(texts) if _HEAD.match(text)]
+    starts = _HEAD_STARTS | _NUMBERS if b") " in b"".join(texts) else _HEAD_STARTS
+    like = [index for index, text in enumerate(texts) if text[0] in starts and _HEAD.match(text)]
     named = [index for index in like if texts[index][:1] not in b" \t\n" or texts[index].lstrip()[:3] in _MARKED]
     for head, following in pairwise([*named, len(texts)]):
         end = min(head + HEAD_REACH + 1, following)
