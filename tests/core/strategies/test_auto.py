@@ -191,11 +191,13 @@ def test_memory_does_not_grow_with_the_output() -> None:
 SCRIPT = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
-from core.strategies.test_auto import shown, ordinary
+from core.strategies.test_auto import Call, SAMPLES, shown, ordinary
 lines = ordinary(40_000)
 for n in range(100, 39_000, 331):
     lines[n] = b"2024-05-01 ERROR mod%d: thing %d failed\\n" % (n % 13, n)
-print(hashlib.sha256(shown(b"".join(lines), 900).text.encode()).hexdigest())
+for sample in (b"".join(lines), b"".join(SAMPLES), *SAMPLES):
+    for question in ("", "What failed, and what was it that items said?"):
+        print(hashlib.sha256(shown(sample, 300, Call(question=question)).text.encode()).hexdigest())
 """
 
 

@@ -12,19 +12,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, chain, islice, pairwise, repeat
+from itertools import accumulate, islice, pairwise
 from operator import eq
 
 from overspill.core.model import Call, Totals
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.answering import columns_of_question
 from overspill.core.strategies.salience.lanes import (
-    BYTES,
+    MANY,
     added,
     around,
     either,
     log_bin,
     paired,
+    ranked,
     spreading,
     table,
     times,
@@ -167,42 +168,12 @@ def _add_shape(columns: dict[str, bytes], kinds: _Kinds) -> None:
 
 
 _DEEPEST = 7
-_RANKS = (0, 1, 2, 3, 4)
-_MANY = 5
-"""The rank of a unit before which more than a few of the same stood."""
-_LAST = 8
-_OFTEN = 16
-"""Names that come more often than this on average are looked for one by one."""
 _FINE_PLACES = table([0, 1, 2, 2, 2, 2, 0, 0, 0, 3, 3, 3, 3, 3])
 _COARSE_PLACES = table([0, 1, 2, 2, 2, 3, 0, 0, 0, 4, 4, 4, 4, 4])
 _FIRST = table([1])
-_LATER = table([0, *[1] * _MANY])
+_LATER = table([0, *[1] * MANY])
 _NEAR_NOVEL = table([0, 0, 1, 2, 2, 3, 3, 3, 3, *[4] * 16])
 NEAR_UNITS = 8
-
-
-def _ranked(names: Sequence[int], different: int) -> tuple[bytes, bytes]:
-    """For each name how many of the same stood before it, few as they count, and the same with the last one marked."""
-    size = len(names)
-    last = bytearray(size)
-    if different <= BYTES and size > _OFTEN * different:
-        column, few = bytes(names), bytearray([_MANY]) * size
-        for name in range(different):
-            at = -1
-            for rank in _RANKS:
-                at = column.find(name, at + 1)
-                if at < 0:
-                    break
-                few[at] = rank
-            last[column.rfind(name)] = _LAST
-        ranks = bytes(few)
-    else:
-        alone, held = repeat(0), Counter(names)
-        seen = [alone if held[name] == 1 else chain(_RANKS, repeat(_MANY)) for name in range(different)]
-        ranks = bytes(map(next, map(seen.__getitem__, names)))
-        for index in dict(zip(names, range(size), strict=True)).values():
-            last[index] = _LAST
-    return ranks, added(ranks, last)
 
 
 def _add_forms(columns: dict[str, bytes], kinds: _Kinds) -> bytes:
@@ -213,8 +184,8 @@ def _add_forms(columns: dict[str, bytes], kinds: _Kinds) -> bytes:
     share_of = [log_bin(100 * count / len(kinds.of)) for count in kinds.form_counts]
     coarse = kinds.spread(bytes(map(base_of.__getitem__, kinds.form_of)))
     columns["coarse_share"] = kinds.spread(bytes(map(share_of.__getitem__, kinds.form_of)))
-    _, placed = _ranked(kinds.of, len(kinds.samples))
-    ranks, coarse_placed = _ranked(kinds.forms, len(kinds.form_counts))
+    _, placed = ranked(kinds.of, len(kinds.samples))
+    ranks, coarse_placed = ranked(kinds.forms, len(kinds.form_counts))
     # BLANK has all the bits that a form can have
     columns["fine"] = either(added(fine, placed.translate(_FINE_PLACES)), blank)
     columns["coarse"] = either(added(coarse, coarse_placed.translate(_COARSE_PLACES)), blank)
@@ -283,7 +254,7 @@ def _neighbours(levels: bytes, ranks: bytes) -> tuple[bytes, bytes]:
 
 @cache
 def _steps(level: int, rank: int) -> bytes:
-    near = (rank if rank < 2 else 2 if rank < _MANY else 3) * 2 + (level >= severity.ERROR)
+    near = (rank if rank < 2 else 2 if rank < MANY else 3) * 2 + (level >= severity.ERROR)
     return bytes(step + near for step in _STEPS)
 
 

@@ -7,11 +7,19 @@ Leaves to others what the numbers mean.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
 
 Column = bytes | bytearray
 BYTES = 256
+MANY = 5
+"""The rank of a unit before which more than a few of its kind stood."""
+LAST = 8
+_RANKS = range(MANY)
+_OFTEN = 16
+"""Kinds that come more often than this on average are looked for one by one."""
 _SOMETHING = re.compile(rb"[^\0]")
 
 
@@ -63,6 +71,30 @@ def spreading(kinds: Sequence[int], different: int) -> Callable[[bytes], bytes]:
         return lambda numbers: of.translate(table(numbers))
     pick = itemgetter(*kinds)
     return lambda numbers: bytes(pick(numbers))
+
+
+def ranked(kinds: Sequence[int], different: int) -> tuple[bytes, bytes]:
+    """For each unit how many of its kind stood before it, few as they count, and the same with the last one marked."""
+    size = len(kinds)
+    last = bytearray(size)
+    if different <= BYTES and size > _OFTEN * different:
+        column, few = bytes(kinds), bytearray([MANY]) * size
+        for kind in range(different):
+            at = -1
+            for rank in _RANKS:
+                at = column.find(kind, at + 1)
+                if at < 0:
+                    break
+                few[at] = rank
+            last[column.rfind(kind)] = LAST
+        ranks = bytes(few)
+    else:
+        alone, held = repeat(0), Counter(kinds)
+        seen = [alone if held[kind] == 1 else chain(_RANKS, repeat(MANY)) for kind in range(different)]
+        ranks = bytes(map(next, map(seen.__getitem__, kinds)))
+        for index in dict(zip(kinds, range(size), strict=True)).values():
+            last[index] = LAST
+    return ranks, added(ranks, last)
 
 
 def log_bin(value: float) -> int:
