@@ -188,6 +188,14 @@ def test_memory_does_not_grow_with_the_output() -> None:
     assert peak(60) < peak(20) * 1.4
 
 
+def test_what_breaks_a_document_off_is_told_of() -> None:
+    """Where a view has nothing to say of a gap, its lines do, though none of them was weighed before."""
+    document = json.dumps([{"id": n, "state": "ok"} for n in range(2_000)], indent=1).encode()
+    cut = document[: len(document) // 2]
+    told = shown(cut + b"\n" + b"ERROR the volume is gone\n" * 300 + cut, 1500).text
+    assert re.search(r"300 errors: \d+, \d+", told), told
+
+
 SCRIPT = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
