@@ -43,7 +43,8 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
         if level > levels[unit]:
             levels[unit] = level
     for at, verdict in severity.verdicts(data):
-        ended[bisect_right(ends, at)] = verdict
+        unit = bisect_right(ends, at)
+        ended[unit] = max(ended[unit], verdict)
     for index in where(either(levels.translate(_TOLD[severity.WARN]), ended)):
         level = levels[index]
         if ended[index]:
