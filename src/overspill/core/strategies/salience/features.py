@@ -233,7 +233,7 @@ def _add_trouble(
 def marked(pattern: bytes, data: bytes, ends: list[int]) -> bytes:
     """Which units hold a match of the pattern."""
     found = bytearray(len(ends) + 1)
-    for match in compiled(pattern, any_case=True).finditer(data):
+    for match in compiled(pattern, case="any").finditer(data):
         found[bisect_right(ends, match.end() - 1)] = 1
     return bytes(found[:-1])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 class Match(Protocol):
@@ -20,13 +20,13 @@ class Scanner(Protocol):
 
 
 @lru_cache(maxsize=16)
-def compiled(pattern: bytes, *, any_case: bool = False) -> Scanner:
+def compiled(pattern: bytes, *, case: Literal["same", "any"] = "same") -> Scanner:
     """The engine is imported here: it is only needed once an output is over the limit."""
     import re2
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    options.case_sensitive = not any_case
+    options.case_sensitive = case == "same"
     options.one_line = False
     scanner: Scanner = re2.compile(pattern, options)
     return scanner

@@ -146,7 +146,7 @@ def _classify(word: bytes) -> int:
 
 def scan(data: bytes) -> Iterator[Hit]:
     """Every word of trouble in the bytes, from the first to the last, negatives left out."""
-    for match in compiled(_TROUBLE, any_case=True).finditer(data):
+    for match in compiled(_TROUBLE, case="any").finditer(data):
         at, end = match.span()
         level = _classify(data[at:end])
         if not level:
