@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from operator import add, itemgetter
+from operator import add, le
 
 from overspill.core.measure import Measure, Size, display, safe_part
 from overspill.core.model import Budget, Gap, Span, Totals
@@ -17,25 +17,35 @@ from overspill.core.model import Budget, Gap, Span, Totals
 _USUAL_MARK = "[… lines 12345-67890 omitted]\n"
 _SMALLEST_PIECE_BYTES = 16
 
+Cost = tuple[int, ...]
+
 
 class Costs:
-    """What spans cost when shown; remembers, so that filling again is cheap."""
+    """What spans cost when shown, in the units that the budget names; remembers, so that filling again is cheap."""
 
     def __init__(self, measure: Measure, budget: Budget) -> None:
         self._measure = measure
         self._budget = budget
-        self._known: dict[tuple[int, int], Size] = {}
-        self.mark = measure.size(_USUAL_MARK, budget)
+        self._known: dict[tuple[int, int], Cost] = {}
+        self._named = [number for number, bound in enumerate(budget.bounds) if bound]
+        self.mark = self._in_named(measure.size(_USUAL_MARK, budget))
 
-    def of(self, span: Span) -> Size:
-        key = (span.start, span.end)
-        size = self._known.get(key)
-        if size is None:
+    def bounds(self, room: Budget) -> Cost:
+        """What a room has of each unit."""
+        return tuple([room.bounds[number] or 0 for number in self._named])
+
+    def of(self, span: Span) -> Cost:
+        key = (span.start, span.start + len(span.data))
+        cost = self._known.get(key)
+        if cost is None:
             size = self._measure.size(display(span.data), self._budget)
             if self._budget.max_lines:
                 size = size._replace(lines=span.newlines)
-            self._known[key] = size
-        return size
+            cost = self._known[key] = self._in_named(size)
+        return cost
+
+    def _in_named(self, size: Size) -> Cost:
+        return tuple([size[number] for number in self._named])
 
 
 class Excerpt:
@@ -45,27 +55,32 @@ class Excerpt:
         self.room = room
         self._totals = totals
         self._costs = costs
-        self._bounds = room.bounds
+        self._bounds = costs.bounds(room)
         self._kept: list[Span] = []
+        self._starts: list[int] = []
         self._used: Sequence[int] = costs.mark
 
     @property
     def left(self) -> float:
-        return min(
-            (1 - used / bound for used, bound in zip(self._used, self._bounds, strict=True) if bound), default=1.0
-        )
+        return min([1 - used / bound for used, bound in zip(self._used, self._bounds, strict=True)], default=1.0)
 
     def add(self, *spans: Span, leave: float = 0.0) -> bool:
-        used, added = self._used, []
+        before: list[Span] = []
+        used_before = self._used
         for span in spans:
-            for part in self._missing(span):
-                self._keep(part)
-                added.append(part)
-                if not self._within(self._used, leave):
-                    for part in added:
-                        del self._kept[bisect_left(self._kept, part.start, key=itemgetter(0))]
-                    self._used = used
+            if span.start < 0 or span.start + len(span.data) > self._totals.bytes:
+                raise ValueError(f"a span from byte {span.start} to {span.end} is not of this output")
+            for part, index in self._missing(span):
+                used = self._with(part, index)
+                if not self._within(used, leave):
+                    for added in before:
+                        self._drop(added)
+                    self._used = used_before
                     return False
+                self._kept.insert(index, part)
+                self._starts.insert(index, part.start)
+                self._used = used
+                before.append(part)
         return True
 
     def add_ends(self, first: Span, last: Span | None = None, *, leave: float = 0.0) -> bool:
@@ -74,23 +89,23 @@ class Excerpt:
             if self.add(first, leave=leave):
                 return True
             last = first
-        before, used = list(self._kept), self._used
         low, high = 0, max(len(first.data), len(last.data))
         best: tuple[Span, ...] = ()
         while high - low >= _SMALLEST_PIECE_BYTES or (not best and high > low):
             middle = (low + high + 1) // 2
             pieces = ends_of(first, last, middle)
+            kept, starts, used = [*self._kept], [*self._starts], self._used
             if self.add(*pieces, leave=leave):
                 best, low = pieces, middle
-                self._kept, self._used = list(before), used
+                self._kept, self._starts, self._used = kept, starts, used
             else:
                 high = middle - 1
         return bool(best) and self.add(*best, leave=leave)
 
     def could_hold(self, *spans: Span, leave: float = 0.0) -> bool:
-        used: Sequence[int] = self._costs.mark
+        used = self._costs.mark
         for span in spans:
-            used = [*map(add, used, self._costs.of(span))]
+            used = tuple(map(add, used, self._costs.of(span)))
         return self._within(used, leave)
 
     def spans(self) -> list[Span]:
@@ -105,36 +120,36 @@ class Excerpt:
         return [*joined, _join(run)] if run else joined
 
     def _within(self, used: Sequence[int], leave: float) -> bool:
-        return all(not bound or size <= bound * (1 - leave) for size, bound in zip(used, self._bounds, strict=True))
+        limits = [bound * (1 - leave) for bound in self._bounds] if leave else self._bounds
+        return all(map(le, used, limits))
 
-    def _missing(self, span: Span) -> Iterable[Span]:
-        """The parts of a span that are not kept yet."""
-        at, parts = span.start, []
-        index = bisect_left(self._kept, span.start, key=itemgetter(0))
+    def _missing(self, span: Span) -> Iterable[tuple[Span, int]]:
+        """The parts of a span that are not kept yet, each with its place among those that are."""
+        at, end = span.start, span.start + len(span.data)
+        index = bisect_left(self._starts, at)
         if index and self._kept[index - 1].end > at:
-            at = min(self._kept[index - 1].end, span.end)
-        while at < span.end:
-            following = self._kept[index] if index < len(self._kept) else None
-            end = min(following.start, span.end) if following else span.end
-            if end > at:
-                parts.append(span if end - at == len(span.data) else span.part(at - span.start, end - span.start))
-            if following is None:
+            at = min(self._kept[index - 1].end, end)
+        while at < end:
+            following = self._starts[index] if index < len(self._starts) else end
+            until = min(following, end)
+            if until > at:
+                yield (span if until - at == len(span.data) else span.part(at - span.start, until - span.start)), index
+                index += 1
+            if following >= end:
                 break
-            at, index = max(at, following.end), index + 1
-        return parts
+            at, index = max(at, self._kept[index].end), index + 1
 
-    def _keep(self, part: Span) -> None:
-        if part.start < 0 or part.end > self._totals.bytes:
-            raise ValueError(f"a span from byte {part.start} to {part.end} is not of this output")
-        index = bisect_left(self._kept, part.start, key=itemgetter(0))
+    def _with(self, part: Span, index: int) -> Cost:
+        """What is used once the part is kept there."""
         touches_left = part.start == (self._kept[index - 1].end if index else 0)
-        touches_right = part.end == (self._kept[index].start if index < len(self._kept) else self._totals.bytes)
+        touches_right = part.end == (self._starts[index] if index < len(self._starts) else self._totals.bytes)
         more_gaps = 1 - touches_left - touches_right
-        self._kept.insert(index, part)
-        self._used = [
-            used + cost + more_gaps * mark
-            for used, cost, mark in zip(self._used, self._costs.of(part), self._costs.mark, strict=True)
-        ]
+        costs = zip(self._used, self._costs.of(part), self._costs.mark, strict=True)
+        return tuple([used + cost + more_gaps * mark for used, cost, mark in costs])
+
+    def _drop(self, part: Span) -> None:
+        index = bisect_left(self._starts, part.start)
+        del self._kept[index], self._starts[index]
 
 
 def ends_of(first: Span, last: Span, size: int) -> tuple[Span, ...]:

@@ -233,6 +233,9 @@ _USUAL_ROWS = bytes([*range(0x12), *range(0x14, 0x18), *range(0x19, 0x1F), 0x20,
                      0x30, *range(0x4E, 0xA0), *range(0xAC, 0xD8), 0xFF])  # fmt: skip
 """The rows in which none of them stands."""
 
+_ASCII_RUN = re.compile(r"[\x00-\x7f]{2,}")
+"""What weighs nothing in the ways that see only what is not ASCII, but stands between others of those."""
+
 _CLAMP = bytes(min(weight, _DEAREST) for weight in range(256))
 
 
@@ -244,8 +247,13 @@ def estimate_tokens(text: str) -> int:
     if text.isascii():
         return max(-(-_near_weight(text) // _SCALE), -(-size // BYTES_PER_TOKEN_CEILING))
     size = len(text.encode("utf-8", "surrogatepass"))
-    text, weight = _without_rare(text) if _may_have_rare(text) else (text, 0)
-    weight += _near_weight(text) + _wide_weight(text)
+    wide = _ASCII_RUN.sub(" ", text)
+    if _may_have_rare(wide):
+        text, weight = _without_rare(text)
+        wide = _ASCII_RUN.sub(" ", text)
+    else:
+        weight = 0
+    weight += _near_weight(text) + _wide_weight(wide)
     return max(-(-weight // _SCALE), -(-size // BYTES_PER_TOKEN_CEILING))
 
 

@@ -85,14 +85,14 @@ def test_values_do_not_make_a_form() -> None:
         b"12:00:01 worker 17 took 13.5 ms for /var/lib/a",
         b"12:07:44 worker 3 took 2.25 ms for /srv/other/file.txt",
     ]
-    words = {line: templates.plain_words(line) for line in lines}
+    words = dict(zip(lines, templates.plain_words(lines), strict=True))
     assert words[lines[0]] == words[lines[1]]
 
 
 def test_a_place_of_many_names_is_a_place_of_values() -> None:
     names = [b"ann", b"bob", b"carol", b"dave", b"erin", b"frank", b"grace"]
     lines = [b"password refused for " + name + b" from there" for name in names] + [b"password accepted for grace"]
-    words = {line: templates.plain_words(line) for line in lines}
+    words = dict(zip(lines, templates.plain_words(lines), strict=True))
     forms = templates.coarse_keys(words, dict.fromkeys(lines, 1))
     assert len({forms[line] for line in lines[:-1]}) == 1
     assert forms[lines[-1]] != forms[lines[0]]

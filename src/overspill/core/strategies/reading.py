@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from overspill.core.measure import states
@@ -17,7 +18,7 @@ from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
 from overspill.core.strategies.auto import Auto
-from overspill.core.strategies.salience import features, model, question, selection, severity, shapes, units
+from overspill.core.strategies.salience import features, model, question, selection, severity, shapes, trouble, units
 from overspill.core.strategies.salience.contents import Contents
 from overspill.core.strategies.salience.pool import Pool
 
@@ -60,27 +61,42 @@ class AutoSelector:
         if self._view is not None:
             self._view.feed(block)
 
-    def finish(self, totals: Totals, call: Call) -> Selection:
+    def finish(self, totals: Totals, call: Call) -> AutoSelection:
+        form = self._form or recognise.UNKNOWN
         view = self._view.finish(totals, call) if self._view is not None else None
-        if view is not None and self._form is not None and self._form.exclusive:
-            return Alone(view, self._form.name, lambda: self._weighed(totals, call))
-        return self._weighed(totals, call, view)
+        selection = AutoSelection(
+            partial(self._weighed, totals, call),
+            form=form,
+            view=view,
+            complete=self._pool.complete,
+            repeat=1.0 if "repeats" in self._strategy.without else 0.6,
+        )
+        if view is None or not form.exclusive:
+            selection.weigh()
+        return selection
 
-    def _weighed(self, totals: Totals, call: Call, view: Selection | None = None) -> AutoSelection:
+    def _weighed(self, totals: Totals, call: Call) -> Weighed:
         cut = units.cut(self._pool.stretches())
         counts = None if self._pool.complete else self._pool.counts
         evidence = features.gather(cut, counts, self._asked, call, totals)
         weights = self._strategy.weights or model.learned()
         tables = weights["hints" if self._asked else "plain"]
-        return AutoSelection(
-            evidence,
-            model.scores(evidence.columns, tables),
-            form=self._form or recognise.UNKNOWN,
-            view=view,
-            complete=self._pool.complete,
-            judged=self._rules.judged(cut.texts) if self._rules else None,
-            repeat=1.0 if "repeats" in self._strategy.without else 0.6,
-        )
+        scores = model.scores(evidence.columns, tables)
+        judged = self._rules.judged(cut.texts) if self._rules else None
+        if judged is not None:
+            top = max(scores, default=0.0) + KEPT_LEAD
+            for index in judged.keep:
+                scores[index] = top
+        return Weighed(evidence, scores, judged)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What is known of every unit, and what it is worth."""
+
+    evidence: features.Evidence
+    scores: list[float]
+    judged: Judged | None
 
 
 class AutoSelection:
@@ -88,37 +104,43 @@ class AutoSelection:
 
     def __init__(
         self,
-        evidence: features.Evidence,
-        scores: list[float],
+        weigh: Callable[[], Weighed],
         *,
-        form: recognise.Form = recognise.UNKNOWN,
-        view: Selection | None = None,
-        complete: bool = True,
-        judged: Judged | None = None,
-        repeat: float = 0.6,
+        form: recognise.Form,
+        view: Selection | None,
+        complete: bool,
+        repeat: float,
     ) -> None:
-        self._evidence, self._scores, self._form, self._view = evidence, scores, form, view
-        self._judged = judged
-        if judged is not None:
-            top = max(scores, default=0.0) + KEPT_LEAD
-            for index in judged.keep:
-                scores[index] = top
-        self._repeat = repeat
-        self._costs = selection.token_costs(evidence.units.texts)
-        self._heads = shapes.heads(evidence.units.texts)
+        self._weigh, self._form, self._view = weigh, form, view
+        self._complete, self._repeat = complete, repeat
         self._gaps = 0
         self._ordered: list[int] = []
         self._ordered_for = 0.0
-        cut = evidence.units
-        self._contents = Contents(
-            [
-                (cut.starts[index], cut.lines[index], severity.NAMES[level])
-                for index, level in enumerate(evidence.levels)
-                if level >= severity.WARN
-            ],
-            complete=complete,
+
+    def weigh(self) -> None:
+        """Does now what is otherwise done when a unit's worth is first asked for, which some views never do."""
+        assert self._weighed
+
+    @cached_property
+    def _weighed(self) -> Weighed:
+        return self._weigh()
+
+    @property
+    def _evidence(self) -> features.Evidence:
+        return self._weighed.evidence
+
+    @property
+    def _judged(self) -> Judged | None:
+        return self._weighed.judged
+
+    @cached_property
+    def _contents(self) -> Contents:
+        cut, levels = self._evidence.units, self._evidence.levels
+        return Contents(
+            [(cut.starts[unit], cut.lines[unit], severity.NAMES[levels[unit]]) for unit in trouble.told(levels)],
+            complete=self._complete,
             units=cut,
-            forms=evidence.coarse,
+            forms=self._evidence.coarse,
         )
 
     @property
@@ -127,8 +149,10 @@ class AutoSelection:
 
     @cached_property
     def headline(self) -> str:
-        levels, scores = self._evidence.levels, self._scores
-        severe = [unit for unit, level in enumerate(levels) if level >= severity.ERROR] if self._form.headlined else []
+        if not self._form.headlined:
+            return self._view.headline if self._view else ""
+        levels, scores = self._evidence.levels, self._weighed.scores
+        severe = trouble.told(levels, severity.ERROR)
         if not severe:
             return self._view.headline if self._view else ""
         texts = self._evidence.units.texts
@@ -140,6 +164,9 @@ class AutoSelection:
         return f"line {self._evidence.units.lines[best]}: {_telling(texts[best])}"
 
     def fill(self, excerpt: Excerpt) -> None:
+        if self._view is not None and self._form.exclusive:
+            self._view.fill(excerpt)
+            return
         chosen = self._chosen(excerpt)
         if self._view is None:
             self._fill_salient(excerpt, chosen)
@@ -163,12 +190,12 @@ class AutoSelection:
             return self._ordered
         self._ordered_for = tokens * 1.2
         chosen = selection.order(
-            self._scores,
-            self._costs,
+            self._weighed.scores,
+            selection.token_costs(self._evidence.units.texts),
             self._evidence.units.joined,
             self._evidence.coarse,
             max_tokens=tokens * 1.5,
-            heads=self._heads,
+            heads=shapes.heads(self._evidence.units.texts),
             repeat=self._repeat,
             rare=self._evidence.rare_values,
         )
@@ -205,34 +232,6 @@ class AutoSelection:
 
     def mark(self, gap: Gap, words: str) -> str | None:
         return self._view.mark(gap, words) if self._view is not None else None
-
-
-class Alone:
-    """An exclusive view's own choice; lines are only weighed when it can't say what a gap holds."""
-
-    def __init__(self, view: Selection, form: str, weighed: Callable[[], Selection]) -> None:
-        self._view, self._form, self._weigh = view, form, weighed
-
-    @property
-    def kind(self) -> str:
-        return self._view.kind or self._form
-
-    @property
-    def headline(self) -> str:
-        return self._view.headline
-
-    @cached_property
-    def _lines(self) -> Selection:
-        return self._weigh()
-
-    def fill(self, excerpt: Excerpt) -> None:
-        self._view.fill(excerpt)
-
-    def describe(self, gap: Gap) -> str:
-        return self._view.describe(gap) or self._lines.describe(gap)
-
-    def mark(self, gap: Gap, words: str) -> str | None:
-        return self._view.mark(gap, words)
 
 
 def _telling(text: bytes) -> str:

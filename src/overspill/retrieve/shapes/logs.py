@@ -63,7 +63,7 @@ def _groups(counts: Counter[bytes], first: dict[bytes, tuple[int, bytes]]) -> li
     grouped: dict[str, tuple[int, int]] = {}
     for key, count in counts.items():
         line, text = first[key]
-        words = b" ".join(templates.plain_words(text)[:7]).decode("utf-8", "replace")
+        words = b" ".join(templates.plain_words([text])[0][:7]).decode("utf-8", "replace")
         before, earliest = grouped.get(words, (0, line))
         grouped[words] = (before + count, min(line, earliest))
     ranked = [(words, count, line) for words, (count, line) in grouped.items()]

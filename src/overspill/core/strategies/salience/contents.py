@@ -10,6 +10,8 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import cached_property
+from itertools import compress
 
 from overspill.core.model import Gap
 from overspill.core.strategies.salience.units import Units
@@ -19,6 +21,7 @@ LEAST_LINES = 24
 """A gap of fewer lines isn't worth the words that say what most of it is."""
 MOST_SHARE = 0.5
 _HEADING = re.compile(rb"\s{0,3}(?:#{1,6} |={3,} ?|\*{3,} ?|-{3,} ?|_{3,} ?)(?=[^\W_])([^\r\n=*#_;]{3,120})")
+_HEADING_STARTS = frozenset(b" \t\n\r\f\v#=*-_")
 _PHRASE = re.compile(rb"[A-Za-z]{2,}(?:[ _:-]{1,2}[A-Za-z]{2,}){1,5}")
 
 
@@ -68,13 +71,23 @@ class Contents:
             if name in by_name
         ]
 
+    @cached_property
+    def _headings(self) -> list[int]:
+        """The units that are headings."""
+        texts, columns = self._units.texts, self._units.columns
+        likely = [index for index, text in enumerate(texts) if text[0] in _HEADING_STARTS]
+        return [index for index in likely if not columns[index] and _HEADING.match(texts[index])]
+
     def _told_of(self, gap: Gap) -> str:
         """The first heading of a gap, or the words that most of its lines share."""
         units = self._units
         first, last = bisect_left(units.starts, gap.start), bisect_left(units.starts, gap.end)
-        for index in range(first, last):
-            if not units.columns[index] and (found := _HEADING.match(units.texts[index])):
-                return f"{_quoted(found.group(1))} in {units.lines[index]}"
+        heading = bisect_left(self._headings, first)
+        if heading < len(self._headings) and self._headings[heading] < last:
+            index = self._headings[heading]
+            found = _HEADING.match(units.texts[index])
+            assert found
+            return f"{_quoted(found.group(1))} in {units.lines[index]}"
         if not self._complete:
             return ""
         ranked = Counter(self._forms[first:last]).most_common(1)
@@ -84,7 +97,8 @@ class Contents:
         phrases = sorted(_PHRASE.findall(sample[:400]), key=len, reverse=True)
         for phrase in phrases[:2]:
             if len(phrase) <= HEADING_CHARS:
-                held = {units.lines[index] for index in range(first, last) if phrase in units.texts[index]}
+                in_texts = [phrase in text for text in units.texts[first:last]]
+                held = {*compress(units.lines[first:last], in_texts)}
                 if len(held) >= MOST_SHARE * (gap.last_line - gap.first_line + 1):
                     return f"{_quoted(phrase)} ×{len(held)}"
         return ""

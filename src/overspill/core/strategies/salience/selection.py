@@ -60,33 +60,37 @@ def order(
     rare = rare or {}
     told: set[bytes] = set()
     fresh = bytearray(size)
+    beside = [False, *joined[1:], False]
 
-    def bridge(index: int, step: int) -> tuple[float, int]:
-        """What joins this unit to a kept one on that side, if that is cheaper than a mark; whether that one was new."""
+    def weighed(index: int) -> float:
+        """Worth per token, with the neighbours that join the unit to a kept one where they cost less than a mark."""
+        by_new = fresh[index]
+        left = right = MARK_TOKENS
         spent, at = 0.0, index
-        for _ in range(BRIDGE_UNITS):
-            if not (0 <= at + step < size and joined[at if step < 0 else at + 1]):
-                break
-            at += step
+        while beside[at] and spent < MARK_TOKENS and index - at < BRIDGE_UNITS:
+            at -= 1
             if taken[at]:
-                return spent, fresh[at]
-            spent += costs[at]
-            if spent >= MARK_TOKENS:
+                left, by_new = spent, by_new or fresh[at]
                 break
-        return MARK_TOKENS, 0
+            spent += costs[at]
+        spent, at = 0.0, index + 1
+        while beside[at] and spent < MARK_TOKENS and at - index <= BRIDGE_UNITS:
+            if taken[at]:
+                right, by_new = spent, by_new or fresh[at]
+                break
+            spent += costs[at]
+            at += 1
+        worthy = max(LEAST_NEW, new_of(index))
+        if by_new and worthy < BLOCK_NEW:
+            worthy = BLOCK_NEW
+        cost = costs[index]
+        return worth[index] * worthy / max(cost + left + right - MARK_TOKENS, 0.5 * cost)
 
-    def weighed(index: int) -> tuple[float, float]:
-        """Worth per token, and how much of the unit is new."""
-        left, new_left = bridge(index, -1)
-        right, new_right = bridge(index, 1)
+    def new_of(index: int) -> float:
+        """How much of the unit was not said before."""
         words = forms[index]
         new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
-        if new < RARE_NEW and index in rare and rare[index] not in told:
-            new = RARE_NEW
-        worthy = max(LEAST_NEW, new)
-        if worthy < BLOCK_NEW and (new_left or new_right or fresh[index]):
-            worthy = BLOCK_NEW
-        return worth[index] * worthy / max(costs[index] + left + right - MARK_TOKENS, 0.5 * costs[index]), new
+        return RARE_NEW if new < RARE_NEW and index in rare and rare[index] not in told else new
 
     # only the promising ones compete: the rest can come in as neighbours
     promise = [value / (cost + MARK_TOKENS) for value, cost in zip(worth, costs, strict=True)]
@@ -97,10 +101,11 @@ def order(
         negative, index = heapq.heappop(heap)
         if taken[index]:
             continue
-        now, new = weighed(index)
+        now = weighed(index)
         if now < -negative * 0.999:
             heapq.heappush(heap, (-now, index))
             continue
+        new = new_of(index)
         chosen = [index, *_bridges(index, joined, taken, costs)]
         for unit in chosen:
             taken[unit] = 1
@@ -114,7 +119,7 @@ def order(
         head = heads[index] if heads and fresh[index] else -1
         if head >= 0 and not taken[head]:
             fresh[head] = 1
-            heapq.heappush(heap, (-weighed(head)[0], head))
+            heapq.heappush(heap, (-weighed(head), head))
         first, last = min(chosen), max(chosen)
         if not (first and joined[first] and taken[first - 1]) and not (
             last + 1 < size and joined[last + 1] and taken[last + 1]
@@ -122,7 +127,7 @@ def order(
             spent += MARK_TOKENS
         for near in (*range(first - BRIDGE_UNITS, first), *range(last + 1, last + 1 + BRIDGE_UNITS)):
             if 0 <= near < size and not taken[near]:
-                heapq.heappush(heap, (-weighed(near)[0], near))
+                heapq.heappush(heap, (-weighed(near), near))
     return kept
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from overspill.core.strategies.salience.scanner import Scanner
+from overspill.core.strategies.salience.scanner import compiled
 
 NONE, STATE, WEAK, NOTE, WARN, MENTION, ERROR, FATAL = range(8)
 """Levels: nothing; a change of state; a word of failure; a note; a warning; an error spoken of; an error; the end."""
@@ -97,6 +96,9 @@ _BAD = (
     r"^ *(?:--- FAIL|FAIL\b|FAILED\b|not ok [0-9]+|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x96|\xe2\x9c\x95|\xe2\x97\x8f )"
 )
 GOOD, BAD = 1, 2
+_FAILED = re.compile(f"(?m){_BAD}".encode())
+_VERDICT = f"(?m)(?:{_GOOD}|{_BAD})".encode()
+_TROUBLE = f"(?:{_NAMELESS}|[a-z_]*(?:{_STEMS})[a-z_]*|{_PHRASES})".encode()
 _CODE_LINE = re.compile(
     rb"(?:[ \t]{4,}|[+-] {2,}|\d+ +\|? {2,})(?:(?:def|class|if|elif|else|for|while|with|return|raise|throw|"
     rb"except|catch|try|import|from|"
@@ -111,19 +113,6 @@ class Hit(NamedTuple):
 
     at: int
     level: int
-    word: str
-
-
-@lru_cache(maxsize=1)
-def _scanner() -> Scanner:
-    """Imported here: the engine is only needed once an output is over the limit."""
-    import re2
-
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.case_sensitive = False
-    scanner: Scanner = re2.compile(f"(?:{_NAMELESS}|[a-z_]*(?:{_STEMS})[a-z_]*|{_PHRASES})".encode(), options)
-    return scanner
 
 
 @lru_cache(maxsize=4096)
@@ -157,35 +146,25 @@ def _classify(word: bytes) -> int:
 
 def scan(data: bytes) -> Iterator[Hit]:
     """Every word of trouble in the bytes, from the first to the last, negatives left out."""
-    for match in _scanner().finditer(data):
+    for match in compiled(_TROUBLE, case="any").finditer(data):
         at, end = match.span()
-        word = data[at:end]
-        level = _classify(word)
+        level = _classify(data[at:end])
         if not level:
             continue
         if level >= WARN:
             level = _weighed(data, at, end, level)
             if not level:
                 continue
-        yield Hit(at, level, word.decode("latin-1"))
-
-
-@lru_cache(maxsize=2)
-def _verdict_scanner(pattern: str) -> Scanner:
-    import re2
-
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.one_line = False
-    scanner: Scanner = re2.compile(("(?m)" + pattern).encode("ascii"), options)
-    return scanner
+        yield Hit(at, level)
 
 
 def verdicts(data: bytes) -> Iterator[tuple[int, int]]:
-    """(offset, ``GOOD`` or ``BAD``) for the lines that say how one thing ended, whatever else they mention."""
-    for verdict, pattern in ((GOOD, _GOOD), (BAD, _BAD)):
-        for match in _verdict_scanner(pattern).finditer(data):
-            yield match.end() - 1, verdict
+    """(offset, ``GOOD`` or ``BAD``) for the lines that say how one thing ended, whatever else they mention.
+
+    A line can say both: then it is bad.
+    """
+    for match in compiled(_VERDICT).finditer(data):
+        yield match.end() - 1, BAD if _FAILED.search(match.group()) else GOOD
 
 
 def is_code(text: bytes) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from operator import add, sub
 
 _HEADING = re.compile(
     rb"^\s*(?:(?:[=*#~_>-]+|\xe2\x97\x8f|\xe2\x9c\x96|\xe2\x80\xa2)\s*\S|[A-Z][A-Z0-9 _/-]{3,}\b:?\s*$|"
@@ -17,7 +17,7 @@ _HEADING = re.compile(
 )
 _RULER = re.compile(rb"^\s*[=*#~_+|-]{4,}\s*$")
 _LEAD = re.compile(
-    rb"\s*(E {2}|> {2}|>|\+\+\+|\+|---|-|@@|\||\^|~|=+|\*+|#|at |File |Caused|\.\.\. |\d+\)|[A-Z]+:|[a-z]+:|\[|<|\$)"
+    rb"(E {2}|> {2}|>|\+\+\+|\+|---|-|@@|\||\^|~|=+|\*+|#|at |File |Caused|\.\.\. |\d+\)|[A-Z]+:|[a-z]+:|\[|<|\$)"
 )
 _LEADS = {
     lead: number
@@ -30,12 +30,19 @@ _STARTS = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz", b"0123456789", b"[", b"(", b"<", b"{}", b"#", b"=",
     b"+", b"-", b"*", b"|", b">", b'"', b"'`", b"@", b"/.~", b"\x1b",
 )  # fmt: skip
-_START = {char: number for number, chars in enumerate(_STARTS, 1) for char in chars}
+_BLANK = 10
+"""What stands for the first character where there is none."""
+_START = bytes(
+    31 if char == _BLANK else next((number for number, chars in enumerate(_STARTS, 1) if char in chars), 0)
+    for char in range(256)
+)
 _HEAD = re.compile(
     rb"(?:[=_*#-]{3,} +\S.*|(?:ERROR|FAIL|FAILED|FAILURE)\b.*|\s*(?:\xe2\x97\x8f|\xe2\x9c\x95) .*|\s*--- FAIL.*|"
     rb"\d+\) .*|"
     rb"\[.{10,40}\] ERROR.*|thread '.*|\".*\" prio=.*|goroutine \d.*)"
 )
+_HEAD_STARTS = frozenset(b'=_*#-EF \t\n\r\f\v\xe2[t"g')
+_NUMBERS = frozenset(b"0123456789")
 HEAD_REACH = 60
 _MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
 
@@ -43,7 +50,8 @@ _MARKED = (b"---", b"\xe2\x97\x8f", b"\xe2\x9c\x95")
 def heads(texts: Sequence[bytes]) -> list[int]:
     """For each unit the one that names its section (-1: none near): the test that failed, the thread that stopped."""
     found = [-1] * len(texts)
-    like = [index for index, text in enumerate(texts) if _HEAD.match(text)]
+    starts = _HEAD_STARTS | _NUMBERS if b") " in b"".join(texts) else _HEAD_STARTS
+    like = [index for index, text in enumerate(texts) if text[0] in starts and _HEAD.match(text)]
     named = [index for index in like if texts[index][:1] not in b" \t\n" or texts[index].lstrip()[:3] in _MARKED]
     for head, following in pairwise([*named, len(texts)]):
         end = min(head + HEAD_REACH + 1, following)
@@ -55,36 +63,50 @@ _DIGITS = b"0123456789"
 _SIGNS = b"{}[]()<>:;,.'\"`=+-*/\\|_!@#$%^&~?"
 
 
-class Shape(NamedTuple):
-    """Small numbers, one for each question asked of the form alone."""
-
-    length: int
-    indent: int
-    first_char: int
-    lead: int
-    heading: int
-    """1: reads like a heading; 4: is a ruler."""
-    digits: int
-    symbols: int
-    indented: int
-    blank: int
+_HEADS = frozenset(b"=*#~_>-\xe2\x1bABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""What a heading begins with that does not end like one."""
+_RULERS = frozenset(b"=*#~_+|-")
+_LONGEST = 192
+_LENGTHS = bytes(min(15, length // 12) for length in range(_LONGEST)) + b"\x10"
+_INDENTS = bytes(min(6, (indent + 1) // 2) for indent in range(12))
 
 
-def shape(text: bytes) -> Shape:
-    stripped = text.lstrip()
-    size = max(1, len(text))
-    indent = len(text) - len(stripped)
-    length = len(stripped)
-    lead = _LEAD.match(text)
-    ruler = _RULER.match(text) is not None
-    return Shape(
-        length=min(15, length // 12) if length < 192 else 16,
-        indent=min(6, (indent + 1) // 2) if length else 7,
-        first_char=_START.get(stripped[0], 0) if stripped else 31,
-        lead=_LEADS.get(lead.group(1), 1) if lead else 0,
-        heading=(_HEADING.match(text) is not None) + 4 * ruler,
-        digits=min(7, 16 * (len(text) - len(text.translate(None, _DIGITS))) // size),
-        symbols=min(7, 16 * (len(text) - len(text.translate(None, _SIGNS))) // size),
-        indented=int(indent > 0),
-        blank=int(not stripped),
+def columns_of_shape(texts: Sequence[bytes]) -> dict[str, bytes]:
+    """Small numbers, one for each question asked of the form of a line alone."""
+    bare = [text.lstrip() for text in texts]
+    lengths = [*map(len, bare)]
+    sizes = [*map(len, texts)]
+    indents = [*map(sub, sizes, lengths)]
+    blank = bytes([not length for length in lengths])
+    firsts = bytes([line[0] if line else _BLANK for line in bare])
+    headings = [
+        (first in _HEADS or text.rstrip()[-1:] == b":") and _HEADING.match(text) is not None
+        for first, text in zip(firsts, texts, strict=True)
+    ]
+    rulers = [4 if first in _RULERS and _RULER.match(line) else 0 for first, line in zip(firsts, bare, strict=True)]
+    return {
+        "length": bytes([_LENGTHS[length] if length < _LONGEST else 16 for length in lengths]),
+        "indent": bytes(
+            [
+                7 if not length else _INDENTS[indent] if indent < 12 else 6
+                for indent, length in zip(indents, lengths, strict=True)
+            ]
+        ),
+        "first_char": firsts.translate(_START),
+        "lead": bytes([_LEADS.get(lead[1], 1) if (lead := _LEAD.match(line)) else 0 for line in bare]),
+        "heading": bytes(map(add, headings, rulers)),
+        "digits": _share(texts, sizes, _DIGITS),
+        "symbols": _share(texts, sizes, _SIGNS),
+        "indented": bytes([indent > 0 for indent in indents]),
+        "blank": blank,
+    }
+
+
+def _share(texts: Sequence[bytes], sizes: Sequence[int], chars: bytes) -> bytes:
+    """How much of each line the characters are, in sixteenths."""
+    return bytes(
+        [
+            min(7, 16 * (size - len(text.translate(None, chars))) // (size or 1))
+            for text, size in zip(texts, sizes, strict=True)
+        ]
     )

@@ -57,11 +57,13 @@ def sniff(sample: bytes, call: Call) -> float:
     lines = [line for line in sample.split(b"\n") if line.strip()]
     if len(lines) < 5:
         return 0.0
-    headings = len(_MARKDOWN_MARK.findall(sample))
     marked = sum(line.lstrip().startswith((b"* ", b"- ", b"> ", b"```", b"|", b"1. ", b"<h")) for line in lines)
-    hashes = sum(line.startswith(b"#") and not line.startswith((b"# ", b"## ", b"### ", b"####")) for line in lines)
     named = bool(re.search(r"\.(?:md|markdown|rst|adoc|txt|html?|xml)\b|README|NOTES|CHANGE", call.command))
-    if headings >= 2 and not hashes > headings and (marked > 0.12 * len(lines) or named):
+    if not named and marked <= 0.12 * len(lines):
+        return 0.0
+    headings = len(_MARKDOWN_MARK.findall(sample))
+    hashes = sum(line.startswith(b"#") and not line.startswith((b"# ", b"## ", b"### ", b"####")) for line in lines)
+    if headings >= 2 and not hashes > headings:
         return 0.75 if named or marked > 0.3 * len(lines) else 0.6
     return 0.0
 

@@ -73,9 +73,11 @@ def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
         counts = [len(split(line)) if delimiter in line else 1 for line in lines]
         for start in range(min(HEADER_WITHIN, len(lines) - 3)):
             width = counts[start]
+            if width < least:
+                continue
             body = [count for count, line in zip(counts[start + 1 :], lines[start + 1 :], strict=True) if line.strip()]
             alike = sum(count == width for count in body)
-            if width >= least and len(body) >= 3 and alike >= 0.9 * len(body) and _is_header(lines[start], delimiter):
+            if len(body) >= 3 and alike >= 0.9 * len(body) and _is_header(lines[start], delimiter):
                 cells = split_on_bars if delimiter == b"|" else split_on(delimiter)
                 return start, cells, 0.9 if delimiter != b"," or width > 3 else 0.75
     for start in range(min(HEADER_WITHIN, len(lines) - 3)):

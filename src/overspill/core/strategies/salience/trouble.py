@@ -1,0 +1,62 @@
+"""How bad each unit says things are, once verdicts and code are understood.
+
+Guarantees levels that depend on the units' bytes only. Leaves to others how much a level is worth where it stands.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overspill.core.strategies.salience import severity
+from overspill.core.strategies.salience.lanes import either, table, where
+
+_TOLD = {least: table(level >= least for level in range(8)) for least in (severity.WARN, severity.ERROR)}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One number for each unit, question by question."""
+
+    levels: bytes
+    weak: bytes
+    """How many words of failure, of those that name no error."""
+    state: bytes
+    """How many words of a change of state."""
+    ended: bytes
+    """The verdict; 3 where code only speaks of trouble."""
+
+
+def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
+    """``data``: the texts joined; ``ends``: where each of them ends in it."""
+    size = len(texts)
+    levels, weak, state, ended = bytearray(size), bytearray(size), bytearray(size), bytearray(size)
+    unit = 0
+    for at, level in severity.scan(data):
+        if ends[unit] <= at:
+            unit = bisect_right(ends, at, unit)
+        if level == severity.WEAK:
+            weak[unit] = min(3, weak[unit] + 1)
+        elif level == severity.STATE:
+            state[unit] = min(2, state[unit] + 1)
+        if level > levels[unit]:
+            levels[unit] = level
+    for at, verdict in severity.verdicts(data):
+        unit = bisect_right(ends, at)
+        ended[unit] = max(ended[unit], verdict)
+    for index in where(either(levels.translate(_TOLD[severity.WARN]), ended)):
+        level = levels[index]
+        if ended[index]:
+            if ended[index] == severity.GOOD:
+                levels[index], weak[index] = min(level, severity.STATE), 0
+            else:
+                levels[index] = max(level, severity.ERROR)
+        elif severity.is_code(texts[index]):
+            levels[index], ended[index] = severity.NONE, 3
+    return Trouble(bytes(levels), bytes(weak), bytes(state), bytes(ended))
+
+
+def told(levels: bytes, least: int = severity.WARN) -> list[int]:
+    """The units that are at least so bad."""
+    return where(levels.translate(_TOLD[least]))
