@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing as closed
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +24,7 @@ from overspill.retrieve.address import whole_number
 from overspill.retrieve.answer import Answer, Found, closing, default_policy, fitted, opening, within
 from overspill.retrieve.pattern import compiled
 from overspill.retrieve.rows import Row
-from overspill.retrieve.scan import Stopped, hits
+from overspill.retrieve.scan import tally
 from overspill.retrieve.source import Source
 
 if TYPE_CHECKING:
@@ -108,13 +107,23 @@ def _by_scanning(
         if clock() > until:
             waiting = len(rows) - place
             return _Found(pieces, [f"{waiting} of {len(rows)} not looked at for time: use a longer word"])
-        with suppress(OverspillError, LookupError, Stopped), Source(store, row.handle) as source:
+        with suppress(OverspillError, LookupError), Source(store, row.handle) as source:
             if b"\0" in source.read(0, _BINARY_SAMPLE):
                 binary += 1
                 continue
             seconds = until - clock()
-            lines = hits(source, pattern, 0, source.size, long_line=_PIECE_BYTES, seconds=seconds, clock=clock)
-            for hit in islice(lines, _MOST_OF_ONE):
+            found = tally(
+                source,
+                pattern,
+                0,
+                source.size,
+                most=_MOST_OF_ONE,
+                enough=_MOST_OF_ONE,
+                long_line=_PIECE_BYTES,
+                seconds=seconds,
+                clock=clock,
+            )
+            for hit in found.shown:
                 start = max(hit.line_start, hit.start - _WINDOW_BYTES)
                 length = min(hit.line_end, hit.end + _PIECE_BYTES) - start
                 pieces.append(Piece(row.digest, start, length, float(place)))
