@@ -12,6 +12,7 @@ from overspill.core.model import Budget, Call
 from overspill.core.policy import Policy
 from overspill.errors import RequestError, UnknownHandle
 from overspill.retrieve import Answer, Session, pages, read
+from overspill.retrieve.source import Source
 from overspill.store import MemoryStore
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
@@ -204,3 +205,11 @@ def test_a_page_is_a_twentieth_of_the_window_when_that_is_known() -> None:
     answer = read(store, handle, policy=policy, window_tokens=8000)
     assert policy.measure.tokens(answer.text) <= 400
     assert answer.next
+
+
+def test_the_line_of_any_place_whatever_the_lengths_of_lines() -> None:
+    data = b"a\n" * 400_000 + b"".join(b"%d%s\n" % (n, b"x" * (n % 7) * 40_000) for n in range(60)) + b"\n" * 900_000
+    store, handle = keep(data)
+    with Source(store, handle) as source:
+        for offset in range(0, len(data), 77_777):
+            assert source.line_at(offset) == data.count(b"\n", 0, offset) + 1

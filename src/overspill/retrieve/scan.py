@@ -26,6 +26,7 @@ OVERLAP_BYTES = 1 << 18
 ONCE = 1 << 62
 """As the length of a long line: every line counts once, however long."""
 _AHEAD = 3
+_LARGE_BYTES = 24 << 20
 _TRIES = 64
 """More places than this in a block that could match and don't: it is searched as a whole, not around each of them."""
 _FEW = 16
@@ -200,6 +201,8 @@ def _chunks(source: Source, search: Callable[[], Search], start: int, end: int, 
         if start < end:
             yield load(start)
         return
+    # Glibc gives a freed chunk back to the system, to be faulted in anew page by page, unless a larger block was freed.
+    bytes(_LARGE_BYTES)
     waiting: deque[Future[_Chunk]] = deque()
     with ThreadPoolExecutor(2, thread_name_prefix="overspill-read-ahead") as pool:
         try:
