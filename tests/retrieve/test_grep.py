@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from overspill.core.measure import display
 from overspill.core.model import Budget
 from overspill.errors import PatternError
-from overspill.retrieve import grep, read, scan
+from overspill.retrieve import grep, read, scan, search
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
@@ -117,6 +117,8 @@ def test_answers_fit_and_their_places_can_be_read(data: bytes, budget: Budget, p
     assert bool(answer.matches) == (answer.exit_status == 0)
     for found in answer.matches[:3]:
         assert any(page.start <= found.start and found.start < max(page.end, page.start + 1) for page in answer.pages)
+        if found.end - found.start < 20 and b"\x1b" not in data:
+            assert display(data[found.start : found.end]) in answer.text
         shown = read(store, handle, line=found.line, bytes=(found.first_byte, found.first_byte + 9))
         assert shown.pages[0].start <= found.start < shown.pages[0].end
 
@@ -195,6 +197,16 @@ def test_a_match_longer_than_its_window_shows_its_start() -> None:
     store, handle = keep(b"a" * 2000 + b"START" + b"b" * 5000 + b"\n")
     answer = grep(store, handle, "START.*")
     assert "STARTbbb" in answer.text
+
+
+def test_a_match_that_its_line_overwrites_later_is_shown_all_the_same() -> None:
+    data = b"start\nget 1%\rget 2% timeout\rdone        \nab\b\bcd\n" + b"99%\r" * 300 + b"failed\rend\n"
+    store, handle = keep(data)
+    assert grep(store, handle, "time").text.endswith("\n2[8-22]:get 2% timeout\n")
+    assert grep(store, handle, "done").text.endswith("\n2:done        \n")
+    assert grep(store, handle, "ab").text.endswith("\n3[1-2]:ab\n")
+    assert "]:failed\n" in grep(store, handle, "failed").text
+    assert f"{handle}:2[8-22]:get 2% timeout\n" in search(store, "timeout").text
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b", "(x+x+)+y", "(a{1,30}){1,30}b"])

@@ -416,3 +416,14 @@ def test_it_ends_with_a_call_into_what_it_does_not_show() -> None:
     numbers = [int(number) for number in re.findall(r"^(\d+):", inside.text, re.MULTILINE)]
     assert numbers
     assert int(found[1]) <= min(numbers) <= max(numbers) <= int(found[2])
+
+
+@pytest.mark.parametrize("line", [b"some words of a text in a log\n", b"some words of a text in a log. "])
+def test_every_page_that_is_named_holds_its_part_where_it_is_densest_too(line: bytes) -> None:
+    dense = "数据库连接失败\n" if line.endswith(b"\n") else "数据库连接失败"
+    store, handle = keep(line * 13_000 + dense.encode() * 700 + line * 9_000)
+    found = re.search(r"pages of (\d+) (lines|bytes)", outline(store, handle).text)
+    assert found
+    step, end = int(found[1]), 22_700 if found[2] == "lines" else store.stored(handle).bytes
+    for first in range(1, end, step):
+        assert not read(store, handle, **{found[2]: f"{first}-{first + step - 1}"}).rest

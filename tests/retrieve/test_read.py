@@ -213,3 +213,15 @@ def test_the_line_of_any_place_whatever_the_lengths_of_lines() -> None:
     with Source(store, handle) as source:
         for offset in range(0, len(data), 77_777):
             assert source.line_at(offset) == data.count(b"\n", 0, offset) + 1
+
+
+def test_who_asks_for_bytes_gets_those_that_were_overwritten_too() -> None:
+    store, handle = keep(b"get 1%\rget 2%\rdone\r\n")
+    assert read(store, handle).text.endswith("\n1:done\n")
+    assert read(store, handle, line=1, bytes="1-").text.endswith("\n1[1-7]:get 1%\n1[8-14]:get 2%\n1[15-19]:done\n")
+    assert read(store, handle, bytes="9-11").pages[0].start == 8
+    binary = bytes(range(256)) * 40 + b"\r" * 50
+    store, handle = keep(binary)
+    answer = read(store, handle, bytes="1-1100")
+    assert answer.rest == ""
+    assert all(text in answer.text for text in ("()*+,-./0123456789", "ABCDEFGHIJ"))

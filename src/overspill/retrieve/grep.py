@@ -307,7 +307,8 @@ class _Answering:
                 rows += [(row, "-") for row in self._context(first, line, shown_to)]
             found = Found(line, hit.start - line_start + 1, hit.start, hit.end)
             if hit.end > shown_to or hit.start >= shown_to or not self._is_long(hit):
-                rows.append((self._match_row(hit, line, line_start, reach, shown_to), ":"))
+                row = self._match_row(hit, line, line_start, reach, shown_to)
+                rows += [(part, ":") for part in row.showing(hit.start, min(hit.end, row.end))]
             if context:
                 stop = line + context + 1
                 if not last:

@@ -45,6 +45,8 @@ class _Part:
     middle: int = 0
     inside_line: int = 0
     """The line when only bytes of that one line were asked for."""
+    of: Literal["lines", "states"] = "lines"
+    """Who asks for bytes gets them all, those that were overwritten too."""
 
 
 def read(
@@ -155,7 +157,7 @@ def _around(source: Source, around: int | str, context: int | str | None) -> _Pa
     start, end = source.line_start(place.line), source.line_end(source.line_start(place.line))
     if end - start > 2 * AROUND_BYTES and (place.byte or context is None):
         middle = min(start + max(place.byte, 1) - 1, end - 1)
-        return _Part(max(start, middle - AROUND_BYTES), min(end, middle + AROUND_BYTES), "middle", middle)
+        return _Part(max(start, middle - AROUND_BYTES), min(end, middle + AROUND_BYTES), "middle", middle, of="states")
     reach = AROUND_LINES if context is None else whole_number("context", context, least=0)
     return _Part(
         source.line_start(max(1, place.line - reach)), source.line_start(place.line + reach + 1), "middle", start
@@ -198,7 +200,7 @@ def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: Ran
         length = source.char_count(base, stop) if unit == "chars" else stop - base
         what = f"line {number} has {length} {unit}" if number else f"the output has {length} {unit}"
         return f"{what}, line end included; {unit} {first.line} and on are beyond its end"
-    return _Part(start, end, inside_line=number or 0)
+    return _Part(start, end, inside_line=number or 0, of="states")
 
 
 class _Reading:
@@ -241,7 +243,7 @@ class _Reading:
         start, end = self._safe(start, end)
         line = source.line_at(start)
         column = start - source.line_start(line)
-        return list(rows(source, start, end, line=line, column=column))
+        return list(rows(source, start, end, line=line, column=column, of=part.of))
 
     def _safe(self, start: int, end: int) -> tuple[int, int]:
         """A stretch that was asked for by bytes begins and ends where whole clusters do."""
@@ -379,7 +381,8 @@ class _Reading:
         if column and line == last_line:
             # A walk through one line goes on beyond what was asked, by pages of one size.
             length = self._source.line_end(last.start) - last.start + last.column
-            stop_at = min(length, column + max(_LEAST_PART_BYTES, len(last.data)))
+            page = last.end - max(first.start, last.start - last.column)
+            stop_at = min(length, column + max(_LEAST_PART_BYTES, page))
             options: dict[str, object] = {"line": line, "bytes": f"{column + 1}-{stop_at}"}
         else:
             options = {"lines": rest}

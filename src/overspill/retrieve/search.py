@@ -195,14 +195,14 @@ def _row(source: Source, start: int, line: bytes, wanted: list[str]) -> tuple[Ro
     base = source.line_start(number)
     text = line.decode("utf-8", "surrogateescape")
     # Not in the folded text: folding can make it longer.
-    places = [found.start() for term in wanted if (found := re.search(re.escape(term), text, re.IGNORECASE))]
-    hit = len(text[: min(places, default=0)].encode("utf-8", "surrogateescape"))
+    places = [found.span() for term in wanted if (found := re.search(re.escape(term), text, re.IGNORECASE))]
+    hit, hit_end = (len(text[:at].encode("utf-8", "surrogateescape")) for at in min(places, default=(0, 0)))
     first = 0 if len(line) <= 2 * _WINDOW_BYTES else cut_before(line, max(0, hit - _WINDOW_BYTES))
     last = len(line) if len(line) <= 2 * _WINDOW_BYTES else cut_after(line, min(len(line), hit + _WINDOW_BYTES))
     part = line[first:last]
     ends_line = part.endswith(b"\n") or start + last >= source.size
     row = Row(start + first, part, number, start + first - base, ends_line)
-    return row, Found(number, start + hit - base + 1, start + hit, start + hit)
+    return row.showing(start + hit, start + hit_end)[0], Found(number, start + hit - base + 1, start + hit, start + hit)
 
 
 def _answer(
