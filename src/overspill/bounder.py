@@ -25,7 +25,7 @@ from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Spill, Store, Stored
-from overspill.core.redact import redacted
+from overspill.core.redact import Redactor, redacted
 from overspill.core.render import render
 from overspill.core.shown import Shown, pieces_of
 from overspill.core.strategies.summarise import Summarise
@@ -165,11 +165,13 @@ class Bounder:
                 shown.feed(chunk)
             if not shown.all_found():
                 return None
+        redactor = Redactor(self.policy.redact)
         if self.policy.redact:
-            text = readable(redacted(encode(text), self.policy.redact))
+            text = readable(redactor.feed(encode(text)) + redactor.finish())
         bounded = replace(
             tightened(text, self.policy.budget, self.policy.measure),
             handle=next(iter(sorted(claim.handles))),
+            redactions=redactor.count,
         )
         self._report("truncated", bounded, call, seconds=self._clock() - started)
         return bounded
