@@ -47,6 +47,13 @@ def test_sql_over_csv_json_and_json_lines() -> None:
         assert answer.facts == want
 
 
+@pytest.mark.parametrize("form", ["[%s]", '{"id":-1,"items":[%s]}', '{"id":-1}\n{"id":-2,"items":[%s]}\n'])
+def test_sql_over_tens_of_megabytes_in_one_line(form: str) -> None:
+    items = ",".join(f'{{"id":{n},"note":"{"y" * 50_000}"}}' for n in range(640))
+    answer = query(*keep((form % items).encode()), sql="select min(id), count(*) from output", seconds=120)
+    assert answer.facts == [[0, 640] if form == "[%s]" else [-1, 1] if "\n" not in form else [-2, 2]]
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -95,6 +102,7 @@ def test_the_engine_itself_reaches_no_file_and_no_setting_whatever_passes_the_ch
         "file": str(output),
         "scratch": str(tmp_path / "scratch"),
         "table": "read_csv_auto(?)",
+        "threads": 2,
         "memory_bytes": 512 << 20,
     }
     asked |= {"most_rows": 10, "most_chars": 1000}
