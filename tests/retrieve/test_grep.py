@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from overspill.core.measure import display
 from overspill.core.model import Budget
 from overspill.errors import PatternError
-from overspill.retrieve import grep, read, scan, search
+from overspill.retrieve import block, grep, read, scan, search
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
@@ -68,7 +68,7 @@ def test_the_matching_lines_are_those_of_a_line_by_line_search(
     assert counted.total_matches == len(want)
 
 
-def tallied(source: Source, search: Pattern, kind: scan.Kind, long_line: int) -> list[scan.Hit]:
+def tallied(source: Source, search: Pattern, kind: block.Kind, long_line: int) -> list[block.Hit]:
     """The hits, and as many by count: most lines are only counted, run by run."""
     every = scan.tally(source, search, 0, source.size, kind=kind, long_line=long_line, most=1 << 30, seconds=60)
     assert every.total == len(every.shown)
@@ -84,25 +84,27 @@ def tallied(source: Source, search: Pattern, kind: scan.Kind, long_line: int) ->
     st.integers(1, 9),
     st.integers(4, 30),
     st.sampled_from(["matching", "others"]),
-    st.sampled_from([3, 6, scan.ONCE]),
+    st.sampled_from([3, 6, block.ONCE]),
 )
 def test_chunks_pieces_and_seams_are_invisible(
-    data: bytes, pattern: str, chunk: int, whole: int, kind: scan.Kind, long_line: int
+    data: bytes, pattern: str, chunk: int, whole: int, kind: block.Kind, long_line: int
 ) -> None:
     store, handle = keep(data * 3)
     search = compiled(pattern, crlf=False)
     with Source(store, handle) as source:
         at_once = tallied(source, search, kind, long_line)
-        kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, scan._FEW
-        scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, scan._FEW = chunk, 1 << 30, 8, 0
+        kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW
+        scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW = chunk, 1 << 30, 8, 0
         try:
             in_chunks = tallied(source, search, kind, long_line)
             scan.WHOLE_LINE_BYTES = max(whole, 10)
             lines = [hit.line_start for hit in tallied(source, search, kind, long_line)]
         finally:
-            scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, scan._FEW = kept
+            scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW = kept
     assert in_chunks == at_once
-    if long_line == scan.ONCE and not set(pattern) & set(".*"):  # longer than the overlap: may be missed, as documented
+    if long_line == block.ONCE and not set(pattern) & set(
+        ".*"
+    ):  # longer than the overlap: may be missed, as documented
         assert lines == [hit.line_start for hit in at_once]
 
 
@@ -179,9 +181,9 @@ def test_a_long_line_full_of_matches_is_searched_once_not_once_for_each() -> Non
             return place
 
     data = Counted(b"x7 " * 30_000)
-    block = scan.Block(data, 0, 0, len(data), len(data), -1)
-    search = scan.Search(compiled("7", syntax="literal"), "matching", 1, 480, lambda: None)
-    assert scan.in_block(block, search).total == 30_000
+    long_line = block.Block(data, 0, 0, len(data), len(data), -1)
+    search = block.Search(compiled("7", syntax="literal"), "matching", 1, 480, lambda: None)
+    assert block.in_block(long_line, search).total == 30_000
     assert looked_at < 4 * len(data)
 
 

@@ -225,3 +225,12 @@ def test_who_asks_for_bytes_gets_those_that_were_overwritten_too() -> None:
     answer = read(store, handle, bytes="1-1100")
     assert answer.rest == ""
     assert all(text in answer.text for text in ("()*+,-./0123456789", "ABCDEFGHIJ"))
+
+
+@pytest.mark.parametrize("lines", ["1.9000-1.9001", "1.5-1.9", "2.5-", "2.9-"])
+def test_a_place_behind_the_end_of_its_line_has_its_sentence(lines: str) -> None:
+    answer = read(*keep(b"abc\ndef\n"), lines=lines)
+    first, byte = lines.split("-")[0].split(".")
+    assert f"line {first} has 4 bytes, line end included; byte {byte} is beyond its end]\n" in answer.text
+    assert answer.exit_status == 1
+    assert read(*keep(b"abc\ndef\n"), lines="1.4-1.4").text.endswith("\n1[4-4]:\n")

@@ -18,9 +18,10 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Store
 from overspill.retrieve.address import RangeLike, parse_range, whole_number
 from overspill.retrieve.answer import Answer, Found, Page, closing, default_policy, fitted, opening, within
+from overspill.retrieve.block import ONCE, Hit, Tally
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.rows import Row
-from overspill.retrieve.scan import ONCE, Hit, Tally, tally
+from overspill.retrieve.scan import tally
 from overspill.retrieve.session import Session
 from overspill.retrieve.source import Source
 

@@ -45,8 +45,8 @@ class Row(NamedTuple):
     def label(self) -> str:
         if self.whole:
             return str(self.line)
-        last = self.column + len(self.data.removesuffix(b"\n")) or 1
-        return f"{self.line}[{min(self.column + 1, last)}-{last}]"
+        last = self.column + max(1, len(self.data.removesuffix(b"\n")))  # a line end alone is a byte too
+        return f"{self.line}[{self.column + 1}-{last}]"
 
     def states(self, overwrites: re.Pattern[bytes] = _RETURNS) -> Iterator[Row]:
         """Its parts, as a terminal shows them one after the other."""
