@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,3 +236,26 @@ def test_a_place_behind_the_end_of_its_line_has_its_sentence(lines: str) -> None
     assert f"line {first} has 4 bytes, line end included; byte {byte} is beyond its end]\n" in answer.text
     assert answer.exit_status == 1
     assert read(*keep(b"abc\ndef\n"), lines="1.4-1.4").text.endswith("\n1[4-4]:\n")
+
+
+def test_states_that_were_overwritten_are_not_taken_for_shown() -> None:
+    session = Session()
+    store, handle = keep(b"get 1%\rget 2%\rdone\nend\n")
+    read(store, handle, session=session)
+    assert ":get 1%\n" in read(store, handle, line=1, bytes="1-", session=session).text
+
+
+@given(OUTPUTS, BUDGETS, BUDGETS, st.integers(1, 9), st.integers(0, 9))
+def test_what_one_budget_left_out_is_not_shown_before_for_another(
+    data: bytes, first: Budget, second: Budget, line: int, more: int
+) -> None:
+    store, handle = keep(data)
+    session = Session()
+    seen: set[int] = set()
+    for budget in (first, second, first):
+        answer = read(store, handle, lines=f"{line}-{line + more}", policy=tight(budget), session=session)
+        fresh = read(store, handle, lines=f"{line}-{line + more}", policy=tight(budget), session=session, again=True)
+        skipped = re.findall(r"^\[lines? (\d+)(?:-(\d+))? already shown\]$", answer.text, re.MULTILINE)
+        for start, stop in skipped:
+            assert seen >= set(range(int(start), int(stop or start) + 1))
+        seen |= {int(number) for number in re.findall(r"^(\d+):", fresh.text, re.MULTILINE)}

@@ -94,11 +94,13 @@ class _Reading:
 
     def answer(self) -> Answer:
         candidates = self._candidates()
+        if any(row.data.endswith(b"\r") for row in candidates):
+            self._skipping = None  # of what is overwritten, only the last state was shown before
         first, last = self._choose(candidates)
         shown = candidates[first:last] or [self._least(candidates)]
         shown = self._extended(shown, candidates, last)
         text = self._text(shown)
-        if self._noting is not None:
+        if self._noting is not None and self._policy.measure.fits(text, self._policy.budget):
             self._noting.note(self._source.handle, [(shown[0].start, shown[-1].end)])
         rest, call = self._rest(shown)
         return Answer(
