@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overspill.core.measure import display
@@ -17,7 +17,7 @@ from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
 WORDS = st.lists(
-    st.sampled_from([b"err", b"error", b"e", b" ", b"ok", b"\n", b"\n", b"ab", b"aab", b"\r\n"]), max_size=60
+    st.sampled_from([b"err", b"error", b"e", b" ", b"ok", b"\n", b"\n", b"ab", b"aab", b"b", b"\r\n"]), max_size=60
 )
 PATTERNS = [
     "err",
@@ -43,6 +43,7 @@ PATTERNS = [
     r"\W*o",
     "(?s)r.",
     "b*",
+    "^$",
 ]
 
 
@@ -86,6 +87,9 @@ def tallied(source: Source, search: Pattern, kind: block.Kind, long_line: int) -
     st.sampled_from(["matching", "others"]),
     st.sampled_from([3, 6, block.ONCE]),
 )
+@example(b"ok" + b"e" * 60, "^e", 3, 10, "matching", block.ONCE)
+@example(b"ab\nx\nb\n" * 9, "[^e]b", 9, 30, "matching", block.ONCE)
+@example(b"\nx\n", "^$", 9, 30, "matching", block.ONCE)
 def test_chunks_pieces_and_seams_are_invisible(
     data: bytes, pattern: str, chunk: int, whole: int, kind: block.Kind, long_line: int
 ) -> None:
