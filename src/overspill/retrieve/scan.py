@@ -22,7 +22,7 @@ CHUNK_BYTES = 1 << 20
 WHOLE_LINE_BYTES = 4 << 20
 OVERLAP_BYTES = 1 << 18
 _AHEAD = 3
-_LARGE_BYTES = 24 << 20
+_LARGE_BYTES = 4 << 20
 
 
 class Stopped(Exception):
