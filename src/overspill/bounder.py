@@ -24,7 +24,7 @@ from overspill.core.model import Bounded, Budget, Call, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
-from overspill.core.redact import redacted
+from overspill.core.redact import Redactor, redacted
 from overspill.core.render import render
 from overspill.core.shown import Shown, pieces_of
 from overspill.core.strategies.summarise import Summarise
@@ -171,11 +171,13 @@ class Bounder:
                 shown.feed(chunk)
             if not shown.all_found():
                 return None
+        redactor = Redactor(self.policy.redact)
         if self.policy.redact:
-            text = readable(redacted(encode(text), self.policy.redact))
+            text = readable(redactor.feed(encode(text)) + redactor.finish())
         bounded = replace(
             tightened(text, self.policy.budget, self.policy.measure),
             handle=next(iter(sorted(claim.handles))),
+            redactions=redactor.count,
         )
         self._report_cut(bounded, call, started)
         return bounded

@@ -15,6 +15,7 @@ from overspill.core.answers import ANSWER, tightened
 from overspill.core.measure import Measure
 from overspill.core.model import Budget, Call
 from overspill.core.policy import Policy
+from overspill.core.redact import BUILT_IN
 from overspill.core.tokens import estimate_tokens
 from overspill.mcp.results import bound_message
 from overspill.mcp.rules import Rules, Setting
@@ -82,6 +83,25 @@ def test_an_answer_is_shortened_and_never_stored(verb: str) -> None:
         assert bounded.text.splitlines()[:3] == text.splitlines()[:3]
         assert "of this answer don't fit here: ask for fewer]" in bounded.text
         assert bounded.handle == handle
+    assert [row.handle for row in store.outputs()] == [handle]
+
+
+@pytest.mark.parametrize("tokens", [170, 400, 5000])
+def test_secrets_are_taken_out_of_an_answer_that_is_shortened(tokens: int) -> None:
+    token = b"ghp_" + b"a1B2c3D4e5F6" * 3
+    key = (
+        b"-----BEGIN RSA PRIVATE KEY-----\n" + b"MIIEpAIBAAKCAQEA0123456789\n" * 9 + b"-----END RSA PRIVATE KEY-----\n"
+    )
+    store, handle = keep(b"".join(b"%d gate %s\n%s" % (n, token, key if n == 2 else b"") for n in range(700)))
+    bounder = Bounder(Policy(budget=Budget(max_tokens=tokens), redact=BUILT_IN), store)
+    for verb, text in answers(store, handle).items():
+        if verb in ("read", "grep", "search"):
+            assert token.decode() in text
+            bounded = bounder.bound(text)
+            assert token[:20].decode() not in bounded.text
+            assert "MIIEp" not in bounded.text
+            assert bounded.redactions
+            assert bounder.policy.measure.fits(bounded.text, bounder.policy.budget)
     assert [row.handle for row in store.outputs()] == [handle]
 
 

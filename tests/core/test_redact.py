@@ -211,3 +211,13 @@ def fed(data: bytes, cuts: list[int]) -> bytes:
     places = sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})
     out = [redactor.feed(data[first:last]) for first, last in pairwise(places)]
     return b"".join(out) + redactor.finish()
+
+
+@pytest.mark.parametrize("mark", [":", "-"])
+@pytest.mark.parametrize("end", ["", "-----END RSA PRIVATE KEY-----"])
+def test_a_private_key_whose_lines_are_numbered(mark: str, end: str) -> None:
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *["MIIEpAIBAAKCAQEA0123456789abc"] * 3, *([end] if end else [])]
+    numbered = "".join(f"{number}{mark}{line}\n" for number, line in enumerate(lines, 7)) + "-- more --\n"
+    shown = redacted(numbered.encode())
+    assert b"MIIE" not in shown
+    assert shown.endswith(b"-- more --\n")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overspill.core.measure import display
 from overspill.core.model import Budget
 from overspill.errors import PatternError
-from overspill.retrieve import grep, read, scan
-from overspill.retrieve.pattern import compiled
+from overspill.retrieve import block, grep, read, scan, search
+from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
 WORDS = st.lists(
-    st.sampled_from([b"err", b"error", b"e", b" ", b"ok", b"\n", b"\n", b"ab", b"aab", b"\r\n"]), max_size=60
+    st.sampled_from([b"err", b"error", b"e", b" ", b"ok", b"\n", b"\n", b"ab", b"aab", b"b", b"\r\n"]), max_size=60
 )
 PATTERNS = [
     "err",
@@ -36,6 +36,14 @@ PATTERNS = [
     "o",
     "$",
     "ok ?e",
+    r"\s",
+    r"e\s*o",
+    r"[^b]b",
+    r"[^\s]b",
+    r"\W*o",
+    "(?s)r.",
+    "b*",
+    "^$",
 ]
 
 
@@ -61,23 +69,47 @@ def test_the_matching_lines_are_those_of_a_line_by_line_search(
     assert counted.total_matches == len(want)
 
 
-@given(WORDS.map(b"".join), st.sampled_from(PATTERNS), st.integers(1, 9), st.integers(4, 30))
-def test_chunks_pieces_and_seams_are_invisible(data: bytes, pattern: str, chunk: int, whole: int) -> None:
+def tallied(source: Source, search: Pattern, kind: block.Kind, long_line: int) -> list[block.Hit]:
+    """The hits, and as many by count: most lines are only counted, run by run."""
+    every = scan.tally(source, search, 0, source.size, kind=kind, long_line=long_line, most=1 << 30, seconds=60)
+    assert every.total == len(every.shown)
+    counted = scan.tally(source, search, 0, source.size, kind=kind, long_line=long_line, most=1, seconds=60)
+    assert (counted.total, counted.shown) == (every.total, every.shown[:1])
+    assert every.last < 0 or source.line_at(counted.last) == source.line_at(every.last)
+    return every.shown
+
+
+@given(
+    WORDS.map(b"".join),
+    st.sampled_from(PATTERNS),
+    st.integers(1, 9),
+    st.integers(4, 30),
+    st.sampled_from(["matching", "others"]),
+    st.sampled_from([3, 6, block.ONCE]),
+)
+@example(b"ok" + b"e" * 60, "^e", 3, 10, "matching", block.ONCE)
+@example(b"ab\nx\nb\n" * 9, "[^e]b", 9, 30, "matching", block.ONCE)
+@example(b"\nx\n", "^$", 9, 30, "matching", block.ONCE)
+def test_chunks_pieces_and_seams_are_invisible(
+    data: bytes, pattern: str, chunk: int, whole: int, kind: block.Kind, long_line: int
+) -> None:
     store, handle = keep(data * 3)
     search = compiled(pattern, crlf=False)
     with Source(store, handle) as source:
-        at_once = list(scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60))
-        kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES
-        scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES = chunk, 1 << 30, 8
+        at_once = tallied(source, search, kind, long_line)
+        kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW
+        scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW = chunk, 1 << 30, 8, 0
         try:
-            in_chunks = list(scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60))
+            in_chunks = tallied(source, search, kind, long_line)
             scan.WHOLE_LINE_BYTES = max(whole, 10)
-            lines = {hit.line_start for hit in scan.hits(source, search, 0, source.size, long_line=1 << 62, seconds=60)}
+            lines = [hit.line_start for hit in tallied(source, search, kind, long_line)]
         finally:
-            scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES = kept
+            scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW = kept
     assert in_chunks == at_once
-    if not set(pattern) & set(".*"):  # longer than the overlap: may be missed, as documented
-        assert lines == {hit.line_start for hit in at_once}
+    if long_line == block.ONCE and not set(pattern) & set(
+        ".*"
+    ):  # longer than the overlap: may be missed, as documented
+        assert lines == [hit.line_start for hit in at_once]
 
 
 @given(OUTPUTS, BUDGETS, st.sampled_from(["x", "e", "中", "[a-z]+", "", "\\x00", "."]), st.integers(0, 3))
@@ -91,6 +123,8 @@ def test_answers_fit_and_their_places_can_be_read(data: bytes, budget: Budget, p
     assert bool(answer.matches) == (answer.exit_status == 0)
     for found in answer.matches[:3]:
         assert any(page.start <= found.start and found.start < max(page.end, page.start + 1) for page in answer.pages)
+        if found.end - found.start < 20 and b"\x1b" not in data:
+            assert display(data[found.start : found.end]) in answer.text
         shown = read(store, handle, line=found.line, bytes=(found.first_byte, found.first_byte + 9))
         assert shown.pages[0].start <= found.start < shown.pages[0].end
 
@@ -151,15 +185,34 @@ def test_a_long_line_full_of_matches_is_searched_once_not_once_for_each() -> Non
             return place
 
     data = Counted(b"x7 " * 30_000)
-    block = scan.Block(data, 0, 0, len(data), len(data), -1)
-    assert len(list(scan._in_block(block, compiled("7", syntax="literal"), 480))) == 30_000
+    long_line = block.Block(data, 0, 0, len(data), len(data), -1)
+    search = block.Search(compiled("7", syntax="literal"), "matching", 1, 480, lambda: None)
+    assert block.in_block(long_line, search).total == 30_000
     assert looked_at < 4 * len(data)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\Aerr", r"err\z", "(?-m)^err$", "(?-m:^err)", r"(\A)(?i)ERR", "^err", "(?i-m)^ERR"]
+)
+def test_the_ends_of_the_text_are_those_of_a_line(pattern: str) -> None:
+    store, handle = keep(b"ok\r\nerr\r\nok\r\nerr\r\n")
+    assert [found.line for found in grep(store, handle, pattern).matches] == [2, 4]
 
 
 def test_a_match_longer_than_its_window_shows_its_start() -> None:
     store, handle = keep(b"a" * 2000 + b"START" + b"b" * 5000 + b"\n")
     answer = grep(store, handle, "START.*")
     assert "STARTbbb" in answer.text
+
+
+def test_a_match_that_its_line_overwrites_later_is_shown_all_the_same() -> None:
+    data = b"start\nget 1%\rget 2% timeout\rdone        \nab\b\bcd\n" + b"99%\r" * 300 + b"failed\rend\n"
+    store, handle = keep(data)
+    assert grep(store, handle, "time").text.endswith("\n2[8-22]:get 2% timeout\n")
+    assert grep(store, handle, "done").text.endswith("\n2:done        \n")
+    assert grep(store, handle, "ab").text.endswith("\n3[1-2]:ab\n")
+    assert "]:failed\n" in grep(store, handle, "failed").text
+    assert f"{handle}:2[8-22]:get 2% timeout\n" in search(store, "timeout").text
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b", "(x+x+)+y", "(a{1,30}){1,30}b"])

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from overspill.core.model import Budget, Call
 from overspill.retrieve import Answer, outline, read
-from overspill.retrieve.shapes import Shape, Stretch, shape_of
-from overspill.retrieve.shapes.json_shape import json_shape
+from overspill.retrieve.shapes import Shape, Stretch, json_shape, shape_of
 from overspill.retrieve.source import Source
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
@@ -146,7 +145,7 @@ def test_every_fact_of_a_document_can_be_recomputed(values: list[object], indent
     text = json.dumps(values, indent=indent)
     store, handle = keep(text.encode())
     with Source(store, handle) as source:
-        facts = json_shape(Stretch(source, 0, source.size, 1, Call())).facts
+        facts = json_shape.json_shape(Stretch(source, 0, source.size, 1, Call())).facts
     want: dict[str, list[object]] = {}
     stated(values, "", want)
     assert set(facts) == set(want)
@@ -416,3 +415,62 @@ def test_it_ends_with_a_call_into_what_it_does_not_show() -> None:
     numbers = [int(number) for number in re.findall(r"^(\d+):", inside.text, re.MULTILINE)]
     assert numbers
     assert int(found[1]) <= min(numbers) <= max(numbers) <= int(found[2])
+
+
+@pytest.mark.parametrize("line", [b"some words of a text in a log\n", b"some words of a text in a log. "])
+def test_every_page_that_is_named_holds_its_part_where_it_is_densest_too(line: bytes) -> None:
+    dense = "数据库连接失败\n" if line.endswith(b"\n") else "数据库连接失败"
+    store, handle = keep(line * 13_000 + dense.encode() * 700 + line * 9_000)
+    found = re.search(r"pages of (\d+) (lines|bytes)", outline(store, handle).text)
+    assert found
+    step, end = int(found[1]), 22_700 if found[2] == "lines" else store.stored(handle).bytes
+    for first in range(1, end, step):
+        assert not read(store, handle, **{found[2]: f"{first}-{first + step - 1}"}).rest
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.sampled_from(["a", 'q"\\', "é\n", "{[", "x" * 90])),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_leaves=9,
+)
+PIECES = st.lists(
+    st.one_of(
+        VALUES.map(lambda value: json.dumps(value)),
+        VALUES.map(lambda value: json.dumps(value, indent=1)),
+        st.sampled_from(["", '"open', "12", "}", "[1,", '"k" \n : 2', "no json"]),
+    ),
+    max_size=9,
+)
+
+
+@given(PIECES, st.booleans())
+def test_json_read_line_by_line_has_the_shape_of_json_read_token_by_token(parts: list[str], ends: bool) -> None:
+    data = ("\n".join(parts) + "\n" * ends).encode()
+    store, handle = keep(data)
+    with Source(store, handle) as source:
+        by_lines, by_tokens = json_shape._Walk(), json_shape._Walk()
+        stretch = Stretch(source, 0, source.size, 1, Call())
+        json_shape._read(stretch, by_lines, one_line=False)
+        json_shape._read(stretch, by_tokens, one_line=True)
+    assert told(by_lines) == told(by_tokens)
+
+
+def told(walk: json_shape._Walk) -> object:
+    """All of it but the bytes in lines, which are told of one line only."""
+    paths = [
+        (
+            name,
+            path.count,
+            path.types,
+            path.low,
+            path.high,
+            path.low_at[0],
+            path.high_at[0],
+            path.values,
+            {value: place[0] for value, place in path.first.items()},
+            path.fewest,
+            path.most,
+        )
+        for name, path in walk.root.paths()
+    ]
+    return paths, [(mark[0], mark[1], mark[2]) for mark in walk.landmarks]

@@ -48,6 +48,22 @@ def test_sql_over_csv_json_and_json_lines() -> None:
 
 
 @pytest.mark.parametrize(
+    ("form", "rows", "note", "want"),
+    [
+        ("[%s]", 190_000, "request handled by a worker of the pool", [0, 190_000]),
+        ('{"id":-1,"items":[%s]}', 400, "y" * 50_000, [-1, 1]),
+    ],
+)
+def test_sql_over_tens_of_megabytes_in_one_line(form: str, rows: int, note: str, want: list[int]) -> None:
+    items = ",".join(
+        f'{{"id":{n},"user":{{"id":{n % 7},"name":"abcde"}},"note":"{note}","ms":{n / 7},"tags":["x"],"status":"ok"}}'
+        for n in range(rows)
+    )
+    answer = query(*keep((form % items).encode()), sql="select min(id), count(*) from output", seconds=120)
+    assert answer.facts == [want]
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "select * from read_text('{secret}')",
@@ -95,6 +111,7 @@ def test_the_engine_itself_reaches_no_file_and_no_setting_whatever_passes_the_ch
         "file": str(output),
         "scratch": str(tmp_path / "scratch"),
         "table": "read_csv_auto(?)",
+        "threads": 2,
         "memory_bytes": 512 << 20,
     }
     asked |= {"most_rows": 10, "most_chars": 1000}

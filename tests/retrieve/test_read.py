@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from overspill.core.model import Budget, Call
 from overspill.core.policy import Policy
 from overspill.errors import RequestError, UnknownHandle
 from overspill.retrieve import Answer, Session, pages, read
+from overspill.retrieve.source import Source
 from overspill.store import MemoryStore
 from retrieve.kept import BUDGETS, OUTPUTS, keep, tight
 
@@ -204,3 +207,55 @@ def test_a_page_is_a_twentieth_of_the_window_when_that_is_known() -> None:
     answer = read(store, handle, policy=policy, window_tokens=8000)
     assert policy.measure.tokens(answer.text) <= 400
     assert answer.next
+
+
+def test_the_line_of_any_place_whatever_the_lengths_of_lines() -> None:
+    data = b"a\n" * 400_000 + b"".join(b"%d%s\n" % (n, b"x" * (n % 7) * 40_000) for n in range(60)) + b"\n" * 900_000
+    store, handle = keep(data)
+    with Source(store, handle) as source:
+        for offset in range(0, len(data), 77_777):
+            assert source.line_at(offset) == data.count(b"\n", 0, offset) + 1
+
+
+def test_who_asks_for_bytes_gets_those_that_were_overwritten_too() -> None:
+    store, handle = keep(b"get 1%\rget 2%\rdone\r\n")
+    assert read(store, handle).text.endswith("\n1:done\n")
+    assert read(store, handle, line=1, bytes="1-").text.endswith("\n1[1-7]:get 1%\n1[8-14]:get 2%\n1[15-19]:done\n")
+    assert read(store, handle, bytes="9-11").pages[0].start == 8
+    binary = bytes(range(256)) * 40 + b"\r" * 50
+    store, handle = keep(binary)
+    answer = read(store, handle, bytes="1-1100")
+    assert answer.rest == ""
+    assert all(text in answer.text for text in ("()*+,-./0123456789", "ABCDEFGHIJ"))
+
+
+@pytest.mark.parametrize("lines", ["1.9000-1.9001", "1.5-1.9", "2.5-", "2.9-"])
+def test_a_place_behind_the_end_of_its_line_has_its_sentence(lines: str) -> None:
+    answer = read(*keep(b"abc\ndef\n"), lines=lines)
+    first, byte = lines.split("-")[0].split(".")
+    assert f"line {first} has 4 bytes, line end included; byte {byte} is beyond its end]\n" in answer.text
+    assert answer.exit_status == 1
+    assert read(*keep(b"abc\ndef\n"), lines="1.4-1.4").text.endswith("\n1[4-4]:\n")
+
+
+def test_states_that_were_overwritten_are_not_taken_for_shown() -> None:
+    session = Session()
+    store, handle = keep(b"get 1%\rget 2%\rdone\nend\n")
+    read(store, handle, session=session)
+    assert ":get 1%\n" in read(store, handle, line=1, bytes="1-", session=session).text
+
+
+@given(OUTPUTS, BUDGETS, BUDGETS, st.integers(1, 9), st.integers(0, 9))
+def test_what_one_budget_left_out_is_not_shown_before_for_another(
+    data: bytes, first: Budget, second: Budget, line: int, more: int
+) -> None:
+    store, handle = keep(data)
+    session = Session()
+    seen: set[int] = set()
+    for budget in (first, second, first):
+        answer = read(store, handle, lines=f"{line}-{line + more}", policy=tight(budget), session=session)
+        fresh = read(store, handle, lines=f"{line}-{line + more}", policy=tight(budget), session=session, again=True)
+        skipped = re.findall(r"^\[lines? (\d+)(?:-(\d+))? already shown\]$", answer.text, re.MULTILINE)
+        for start, stop in skipped:
+            assert seen >= set(range(int(start), int(stop or start) + 1))
+        seen |= {int(number) for number in re.findall(r"^(\d+):", fresh.text, re.MULTILINE)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from multiprocessing import Queue, get_context
@@ -98,6 +99,31 @@ def test_the_line_with_more_of_the_words_comes_first() -> None:
     store = MemoryStore()
     handle = put(store, b"connection made\n" * 5 + b"Connection was refused\n" + b"connection made\n" * 5)
     assert f"\n{handle}:6:Connection was refused\n" in search(store, "connection refused").text
+
+
+def test_where_no_index_can_be_kept_the_outputs_themselves_are_searched_and_that_is_said(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    handle = put(store, b"connection made\n" * 200 + b"Connection was refused\n")
+    put(store, b"connection made\n" * 5)
+    (store.root / "search.sqlite").mkdir()
+    (store.root / "search.sqlite" / "in the way").touch()
+    answer = search(store, "connection refused")
+    assert "in 2 outputs; searched newest first: no index can be kept here]\n" in answer.text
+    assert f"]\n{handle}:201:Connection was refused\n" in answer.text
+    ticks = iter(range(0, 10_000, 100))
+    assert "2 of 2 not looked at for time" in search(store, "refused", seconds=1, clock=lambda: float(next(ticks))).text
+
+
+def test_a_damaged_output_hides_no_other(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    damaged = store.stored(put(store, b"alpha\n" * 20_000)).path
+    assert damaged
+    os.truncate(damaged, 0)
+    handle = put(store, b"alpha beta\n")
+    for words in ("alpha", "al"):
+        answer = search(store, words)
+        assert f"{handle}:1:alpha beta\n" in answer.text
+        assert "1 can't be read: `overspill doctor` says why" in answer.text
 
 
 def _search_into(root: str, words: str, results: Queue[tuple[str, int]]) -> None:

@@ -129,7 +129,13 @@ def test_every_call_that_an_answer_suggests_is_valid_by_its_schema_and_works() -
 
 
 JUNK = st.one_of(
-    st.none(), st.booleans(), st.integers(-5, 10**20), st.floats(), st.text(max_size=10), st.lists(st.integers(0, 9))
+    st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3})?(-([0-9]{1,3}(\.[0-9]{1,3})?)?)?", fullmatch=True),
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 10**20),
+    st.floats(),
+    st.text(max_size=10),
+    st.lists(st.integers(0, 9)),
 )
 
 

@@ -45,7 +45,9 @@ BUILT_IN = (
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         # Two dashes end the body: beginnings without an end, one after another, must not each look at all that follows.
-        rf"(?:(?:[A-Za-z0-9+/=:,.()\s\\]|-[A-Za-z0-9 ])*{_KEY_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/]{{16,}}=*)*)",
+        # Lines may carry numbers, as those of a search do.
+        rf"(?:(?:[A-Za-z0-9+/=:,.()\s\\]|-[A-Za-z0-9 ])*{_KEY_END}"
+        r"|(?:(?:\s|\\n|\\r)*(?:[0-9]{1,9}[:-])?[A-Za-z0-9+/]{16,}=*)*)",
     ),
     Secret("aws key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
     Secret("aws key", rf"(?i:aws_?secret_?(?:access_?)?key){_IS}(?P<secret>[A-Za-z0-9/+]{{40}})"),

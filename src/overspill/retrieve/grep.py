@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from overspill.core.access import worded
 from overspill.core.measure import cut_after, cut_before
@@ -19,9 +18,10 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Store
 from overspill.retrieve.address import RangeLike, parse_range, whole_number
 from overspill.retrieve.answer import Answer, Found, Page, closing, default_policy, fitted, opening, within
+from overspill.retrieve.block import ONCE, Hit, Tally
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.rows import Row
-from overspill.retrieve.scan import Hit, Stopped, hits
+from overspill.retrieve.scan import tally
 from overspill.retrieve.session import Session
 from overspill.retrieve.source import Source
 
@@ -105,18 +105,6 @@ class _Asked:
         return {**wanted, **changed}
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What a search found: the first matches, and the number of all."""
-
-    shown: list[Hit]
-    total: int = 0
-    last: int = -1
-    """Where the last match starts."""
-    stopped: int = -1
-    """How far the search came when its time was over, -1 when it came to the end."""
-
-
 def _stretch(source: Source, lines: RangeLike) -> tuple[int, int, int]:
     if lines is None:
         return 0, source.size, source.lines
@@ -138,53 +126,26 @@ def _compiled(source: Source, asked: _Asked, **changed: bool) -> Pattern:
     )
 
 
-def _tally(source: Source, search: Pattern, asked: _Asked, seconds: float, clock: Callable[[], float]) -> _Tally:
-    tally = _Tally([])
-    long_line = 1 << 62 if asked.invert or asked.count else LONG_LINE_BYTES
-    found = hits(source, search, asked.start, asked.end, long_line=long_line, seconds=seconds, clock=clock)
-    if asked.invert:
-        found = _inverted(source, found, asked)
-    elif asked.count:
-        found = (next(group) for _, group in groupby(found, key=lambda hit: hit.line_start))
-    try:
-        for hit in found:
-            if tally.total < asked.most:
-                tally.shown.append(hit)
-            tally.total += 1
-            tally.last = hit.start
-    except Stopped as over:
-        tally.stopped = over.at
-    return tally
-
-
-def _inverted(source: Source, found: Iterator[Hit], asked: _Asked) -> Iterator[Hit]:
-    """The lines that hold no match."""
-    at = asked.start
-    for hit in found:
-        yield from _lines_between(source, at, hit.line_start)
-        at = max(at, hit.line_end)
-        if hit.line_end - hit.line_start > LONG_LINE_BYTES:
-            at = max(at, source.line_end(hit.end))
-    yield from _lines_between(source, at, asked.end)
-
-
-def _lines_between(source: Source, start: int, end: int) -> Iterator[Hit]:
-    line_start = at = start
-    for data in source.chunks(start, end):
-        place = -1
-        while (place := data.find(b"\n", place + 1)) >= 0:
-            stop = at + place + 1
-            yield Hit(line_start, line_start, line_start, stop)
-            line_start = stop
-        at += len(data)
-    if line_start < end:
-        yield Hit(line_start, line_start, line_start, end)
+def _tally(
+    source: Source, search: Pattern, asked: _Asked, seconds: float, clock: Callable[[], float] = time.monotonic
+) -> Tally:
+    return tally(
+        source,
+        search,
+        asked.start,
+        asked.end,
+        most=asked.most,
+        kind="others" if asked.invert else "matching",
+        long_line=ONCE if asked.count else LONG_LINE_BYTES,
+        seconds=seconds,
+        clock=clock,
+    )
 
 
 class _Answering:
     """Words and windows for what was found."""
 
-    def __init__(self, source: Source, asked: _Asked, tally: _Tally, policy: Policy) -> None:
+    def __init__(self, source: Source, asked: _Asked, tally: Tally, policy: Policy) -> None:
         self._source, self._asked, self._tally, self._policy = source, asked, tally, policy
 
     def answer(self) -> Answer:
@@ -278,7 +239,11 @@ class _Answering:
 
     def _unsearched(self) -> str:
         stopped = self._tally.stopped
-        return "" if stopped < 0 else f"{self._source.line_at(stopped)}-{self._asked.last_line}"
+        if stopped < 0:
+            return ""
+        line = self._source.line_at(stopped)
+        inside = stopped - self._source.line_start(line)
+        return f"{line}{f'.{inside + 1}' if inside else ''}-{self._asked.last_line}"
 
     def _other_ways(self) -> str:
         """What would match, when nothing does: said only after it was tried."""
@@ -292,12 +257,8 @@ class _Answering:
             ways.append({"literal": True})
         for way in ways:
             search = _compiled(source, asked, **way)
-            found = hits(source, search, asked.start, asked.end, long_line=1 << 62, seconds=1.0)
-            try:
-                total = sum(1 for _ in found)
-            except Stopped:
-                continue
-            if total:
+            found = tally(source, search, asked.start, asked.end, most=0, seconds=1.0)
+            if found.stopped < 0 and (total := found.total):
                 call = worded(self._policy.access, "grep", source.rest(), **asked.options(**way))
                 return f"; {total} line{'s' if total != 1 else ''} with: {call}"
         return ""
@@ -347,7 +308,8 @@ class _Answering:
                 rows += [(row, "-") for row in self._context(first, line, shown_to)]
             found = Found(line, hit.start - line_start + 1, hit.start, hit.end)
             if hit.end > shown_to or hit.start >= shown_to or not self._is_long(hit):
-                rows.append((self._match_row(hit, line, line_start, reach, shown_to), ":"))
+                row = self._match_row(hit, line, line_start, reach, shown_to)
+                rows += [(part, ":") for part in row.showing(hit.start, min(hit.end, row.end))]
             if context:
                 stop = line + context + 1
                 if not last:

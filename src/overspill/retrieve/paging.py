@@ -7,7 +7,7 @@ page really showed is the answer's own.  Long stretches have too many pages to n
 from __future__ import annotations
 
 from itertools import pairwise, takewhile
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from overspill.core.access import worded
 from overspill.core.measure import cut_before, display
@@ -17,8 +17,8 @@ from overspill.retrieve.rows import rows
 from overspill.retrieve.source import Source
 
 MOST_NAMED = 80
-_SAMPLES = 5
-_SAMPLE_BYTES = 8 * 1024
+_MOST_SAMPLES = 96
+_SAMPLE_BYTES = 4 * 1024
 _RESERVE = 0.75
 """Of what fits by the samples: a page that is denser than these must still reach the next place."""
 _NAME_CHARS = 14
@@ -42,6 +42,7 @@ def listings(source: Source, start: int, end: int, *, first_line: int, policy: P
     starts = _starts(source, start, end, first_line, size)
     lines = [after.line - before.line for before, after in pairwise(starts)]
     if min(lines) < _LEAST_LINES:
+        size = _page_bytes(source, start, end, policy, of="states")
         return [f"pages of {size} bytes: {_stepped(source, policy, 'bytes', start + 1, size)}"]
     step = f"pages of {min(lines)} lines: {_stepped(source, policy, 'lines', first_line, min(lines))}"
     return [f"pages from: {_named(starts)}", step] if len(starts) <= MOST_NAMED else [step]
@@ -77,12 +78,13 @@ def _name(text: str, before: str) -> str:
     return " ".join(words.split())[:_NAME_CHARS].strip()
 
 
-def _page_bytes(source: Source, start: int, end: int, policy: Policy) -> int:
+def _page_bytes(source: Source, start: int, end: int, policy: Policy, of: Literal["lines", "states"] = "lines") -> int:
     """How much of the stretch an answer can show, by what samples of it cost."""
     length = min(_SAMPLE_BYTES, end - start)
-    places = {start + (end - start - length) * number // (_SAMPLES - 1) for number in range(_SAMPLES)}
+    count = min(_MOST_SAMPLES, 1 + (end - start - 1) // length)  # of up to 384 KiB, all of it
+    places = {start + (end - start - length) * number // max(1, count - 1) for number in range(count)}
     line = source.lines  # its number is as long as any
-    texts = ["".join(row.shown() for row in rows(source, place, place + length, line=line)) for place in places]
+    texts = ["".join(row.shown() for row in rows(source, place, place + length, line=line, of=of)) for place in places]
     sizes = [policy.measure.size(text, policy.budget) for text in texts]
     most = [
         bound * length / used

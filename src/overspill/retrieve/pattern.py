@@ -7,20 +7,16 @@ before the line end left aside.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from functools import lru_cache
+from typing import Any, Literal, Protocol
 
 from overspill.errors import PatternError
+from overspill.retrieve.find import find
+from overspill.retrieve.pattern_text import in_lines, known, within_lines
 
 MOST_PATTERN_CHARS = 10_000
-_CLASSES = "dDsSwWbBAzZnrtfvaQEC"
-_QUANTIFIERS = "?*+{"
-_MOST_BRANCHES = 4
-_REPEATED = re.compile(r"\{[0-9,]*\}")
-_CODED = re.compile(r"\\[xpPuUQ0-9]")
-"""Escapes that take more than their letter with them."""
 
 Case = Literal["match", "ignore"]
 Syntax = Literal["regex", "literal"]
@@ -41,15 +37,38 @@ class Pattern:
     """When the pattern is nothing but these bytes."""
     required: tuple[bytes, ...]
     """Every match holds one of these; empty when nothing is known."""
-    _engine: Engine
-    _unanchored: object
+    _source: str
+    _case: Case
+    _engine: Engine | None
+    _tail: Engine | None
 
     def search(self, data: bytes, start: int, end: int) -> tuple[int, int]:
         """The first match between two offsets, (-1, -1) without one; the bytes around are its context."""
-        if self.literal is not None:
-            at = data.find(self.literal, start, end)
+        if self._engine is None:
+            assert self.literal is not None
+            at = find(data, self.literal, start, end)
             return (at, at + len(self.literal)) if at >= 0 else (-1, -1)
-        return self._engine.Match(self._unanchored, data, start, end)[0]
+        return self._engine.Match(_anchor("UNANCHORED"), data, start, end)[0]
+
+    def candidate(self, data: bytes, start: int, end: int) -> int:
+        """Where the next match might be, by what is quick to see: no match ends before it; -1 when there is none."""
+        if not self.required:
+            return start
+        at = min((place for part in self.required if (place := find(data, part, start, end)) >= 0), default=-1)
+        if at < 0 or self._tail is None:
+            return at
+        return self._tail.Match(_anchor("UNANCHORED"), data, at, end)[0][0]
+
+    def run_end(self) -> Callable[[bytes, int, int], int]:
+        """Finds the end of the lines that match one after the other, from the start of the first of them.
+
+        That very start when it can't be told: searching line by line tells it then.
+        """
+        engine, anchor = _run_engine(self._source, self._case), _anchor("ANCHOR_START")
+        if engine is None:
+            return lambda data, start, end: start
+        match = engine.Match
+        return lambda data, start, end: match(anchor, data, start, end)[0][1]
 
 
 def compiled(text: str, *, syntax: Syntax = "regex", case: Case = "match", crlf: bool = False) -> Pattern:
@@ -59,27 +78,53 @@ def compiled(text: str, *, syntax: Syntax = "regex", case: Case = "match", crlf:
         raise PatternError(text, "it is empty", None, "write what to look for; `.` matches any character")
     if len(text) > MOST_PATTERN_CHARS:
         raise PatternError(text[:60] + "…", f"it has {len(text)} characters, {MOST_PATTERN_CHARS} are the most", None)
-    data = text.encode("utf-8", "surrogatepass")
     if syntax == "literal":
         if "\n" in text:
             raise PatternError(text, "a match is inside one line", text.index("\n"), "search for one of its lines")
+        source: str = re2.escape(text)
         if case == "match":
-            return Pattern(text, data, (data,), None, None)  # type: ignore[arg-type]
-        source = re2.escape(data)
-    else:
-        source = (_with_crlf(text) if crlf else text).encode("utf-8", "surrogatepass")
-    options = re2.Options()
-    options.log_errors = False
-    options.never_nl = True
-    options.case_sensitive = case == "match"
-    engine = re2._re2.RE2(b"(?m)" + source, options)
+            data = _encoded(text)
+            return Pattern(text, data, (data,), source, case, None, None)
+        return Pattern(text, None, (), source, case, _engine(source, case), None)
+    source = in_lines(text, crlf=crlf)
+    engine = _engine(source, case)
     if not engine.ok():
         raise _refusal(text, engine.error())
-    plain, required = ("", ()) if case == "ignore" or syntax == "literal" else _literals(text)
+    plain, required, tail = known(text) if case == "match" else ("", (), "")
     if plain:
-        data = plain.encode("utf-8", "surrogatepass")
-        return Pattern(text, data, (data,), engine, re2._Anchor.UNANCHORED)
-    return Pattern(text, None, required, engine, re2._Anchor.UNANCHORED)
+        return Pattern(text, _encoded(plain), (_encoded(plain),), source, case, None, None)
+    begins = _engine(in_lines(tail, crlf=crlf), case) if tail not in ("", text, *required) else None
+    return Pattern(text, None, tuple(map(_encoded, required)), source, case, engine, begins)
+
+
+def _engine(source: str, case: Case, *, longest: bool = False) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.never_nl = not longest
+    options.longest_match = longest
+    options.case_sensitive = case == "match"
+    return re2._re2.RE2(_encoded(f"(?m){source}"), options)
+
+
+@lru_cache(maxsize=8)
+def _run_engine(source: str, case: Case) -> Engine | None:
+    within = within_lines(source)
+    engine = _engine(rf"(?:[^\n]*(?:{within})[^\n]*\n)+", case, longest=True) if within else None
+    return engine if engine is not None and engine.ok() else None
+
+
+@lru_cache(maxsize=2)
+def _anchor(name: str) -> object:
+    import re2
+
+    return getattr(re2._Anchor, name)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _refusal(text: str, reason: object) -> PatternError:
@@ -100,105 +145,3 @@ def _refusal(text: str, reason: object) -> PatternError:
         said = f"{said}: {part}" if part else said
         advice = "to search for these very characters, search literally (-F, literal=true)"
     return PatternError(text, said, position, advice)
-
-
-def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """The parts of a pattern at its outermost level: an escape, a class, a group or one character."""
-    at = 0
-    while at < len(text):
-        start, char = at, text[at]
-        if char == "\\":
-            at += 2
-        elif char == "[":
-            at = _class_end(text, at)
-        elif char == "(":
-            at = _group_end(text, at)
-        elif char == "{" and (repeated := _REPEATED.match(text, at)):
-            at = repeated.end()
-        else:
-            at += 1
-        yield text[start:at], start
-
-
-def _class_end(text: str, at: int) -> int:
-    at += 1
-    if text[at : at + 1] == "^":
-        at += 1
-    if text[at : at + 1] == "]":
-        at += 1
-    while at < len(text) and text[at] != "]":
-        if text[at] == "\\":
-            at += 1
-        elif text.startswith("[:", at) and ":]" in text[at:]:
-            at = text.index(":]", at) + 1
-        at += 1
-    return at + 1
-
-
-def _group_end(text: str, at: int) -> int:
-    depth = 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\":
-            at += 1
-        elif char == "[":
-            at = _class_end(text, at) - 1
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-            if not depth:
-                return at + 1
-        at += 1
-    return at
-
-
-def _literals(text: str) -> tuple[str, tuple[bytes, ...]]:
-    """The pattern as plain text if it is nothing else, and the texts of which every match holds one."""
-    if _CODED.search(text):
-        return "", ()
-    branches: list[list[str]] = [[""]]
-    plain = True
-    for token, start in _tokens(text):
-        if token.startswith("(?") and not token.startswith(("(?:", "(?P<")):
-            return "", ()  # flags change what a letter stands for
-        char = _char_of(token)
-        following = text[start + len(token) : start + len(token) + 1]
-        if token == "|":
-            branches.append([""])
-        elif char is not None and (not following or following not in _QUANTIFIERS):
-            branches[-1][-1] += char
-            continue
-        else:
-            branches[-1].append("")
-        plain = False
-    longest = [max(runs, key=len) for runs in branches]
-    if plain:
-        return longest[0], ()
-    if not all(longest) or len(longest) > _MOST_BRANCHES:
-        return "", ()
-    return "", tuple(run.encode("utf-8", "surrogatepass") for run in longest)
-
-
-def _char_of(token: str) -> str | None:
-    """The one character that a token stands for, if it stands for one."""
-    if len(token) == 1:
-        return None if token in ".^$*+?{}[]()|\\" else token
-    if len(token) == 2 and token[0] == "\\" and token[1] not in _CLASSES:
-        return token[1]
-    return None
-
-
-def _with_crlf(text: str) -> str:
-    """``$`` also before the ``\\r`` of a line end; inside groups too, but not where it is a character."""
-    made, at = [], 0
-    while at < len(text):
-        if text[at] == "\\":
-            made.append(text[at : at + 2])
-            at += 2
-        elif text[at] == "[":
-            end = _class_end(text, at)
-            made.append(text[at:end])
-            at = end
-        else:
-            made.append(r"(?:\r?$)" if text[at] == "$" else text[at])
-            at += 1
-    return "".join(made)

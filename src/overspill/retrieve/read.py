@@ -7,44 +7,25 @@ cut inside, at a safe place, and goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
 from overspill.core.access import worded
 from overspill.core.policy import Policy
 from overspill.core.ports import Store
-from overspill.errors import RequestError
-from overspill.retrieve.address import RangeLike, parse_range, whole_number
+from overspill.retrieve.address import RangeLike, whole_number
 from overspill.retrieve.answer import Answer, Page, at_most, closing, default_policy, largest, opening, within
+from overspill.retrieve.part import Asked, Part, part_of
 from overspill.retrieve.rows import Row, place_of, rows
 from overspill.retrieve.session import Session
 from overspill.retrieve.source import Source
 
-AROUND_LINES = 30
 AROUND_TOKENS = 450
-"""Around a place, without a context asked for: as many lines as this holds, that many on a side at most."""
-AROUND_BYTES = 700
-"""On each side of a byte in a long line."""
+"""Around a place, without a context asked for: as many lines as this holds."""
 WINDOW_SHARE = 0.05
 _LONG_ROW_BYTES = 400
 _LEAST_PART_BYTES = 160
 _SKIPPED_RUN = 3
 """Shorter runs of lines shown before are shown again: the mark would cost as much."""
-
-Anchor = Literal["first", "last", "middle"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The stretch asked for, and what of it to keep when it does not fit."""
-
-    start: int
-    end: int
-    anchor: Anchor = "first"
-    middle: int = 0
-    inside_line: int = 0
-    """The line when only bytes of that one line were asked for."""
 
 
 def read(
@@ -75,16 +56,11 @@ def read(
     if around is not None and context is None:
         policy = at_most(policy, AROUND_TOKENS)
     with Source(store, handle) as source:
-        if bytes is not None or chars is not None:
-            line, lines = _line_named_as_range(line, lines), None
-        _refuse_two({"lines": lines, "around": around, "head": head, "tail": tail, "line": line})
-        _refuse_two({"bytes": bytes, "chars": chars, "around": around, "head": head, "tail": tail})
-        if context is not None and around is None:
-            raise RequestError("context", context, "it goes with around: the line to show with its neighbours")
+        asked = Asked(lines, line, bytes, chars, around, context, head, tail).checked()
         if not source.size:
             words = opening("read", source.handle, "the output is empty (0 bytes)")
             return Answer(text=within(words, policy), handle=source.handle)
-        found = _part(source, lines, line, bytes, chars, around, context, head, tail)
+        found = part_of(source, asked)
         if isinstance(found, str):
             return Answer(
                 text=within(opening("read", source.handle, found), policy), handle=source.handle, exit_status=1
@@ -100,112 +76,17 @@ def pages(store: Store, handle: str, *, policy: Policy | None = None, lines: str
         lines = answer.rest
 
 
-def _refuse_two(named: Mapping[str, object]) -> None:
-    given = [name for name, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise RequestError(given[1], named[given[1]], f"it can't be combined with {given[0]}; use one of them")
-
-
-def _line_named_as_range(line: int | str | None, lines: RangeLike) -> int | str | None:
-    """``lines="812"`` beside bytes names the line that they are in."""
-    if lines is None:
-        return line
-    first, last = parse_range("lines", lines)
-    if line is not None or last is None or last != first or first.byte:
-        raise RequestError("lines", lines, "bytes and chars are counted inside one line: name it by line")
-    return first.line
-
-
 def _for_window(policy: Policy, window_tokens: int | None) -> Policy:
     if window_tokens is None:
         return policy
     return at_most(policy, max(64, int(whole_number("window_tokens", window_tokens) * WINDOW_SHARE)))
 
 
-def _part(
-    source: Source,
-    lines: RangeLike,
-    line: int | str | None,
-    bytes: RangeLike,
-    chars: RangeLike,
-    around: int | str | None,
-    context: int | str | None,
-    head: int | str | None,
-    tail: int | str | None,
-) -> _Part | str:
-    """The stretch, or the sentence that says why there is none."""
-    if bytes is not None or chars is not None:
-        return _inside(source, line, bytes, chars)
-    if line is not None:
-        lines = whole_number("line", line)
-    if around is not None:
-        return _around(source, around, context)
-    if tail is not None:
-        count = whole_number("tail", tail)
-        return _Part(source.line_start(max(1, source.lines - count + 1)), source.size, "last")
-    if head is not None:
-        return _Part(0, source.line_start(whole_number("head", head) + 1))
-    return _by_lines(source, "1-" if lines is None else lines)
-
-
-def _around(source: Source, around: int | str, context: int | str | None) -> _Part | str:
-    place = parse_range("around", str(around) if isinstance(around, int | str) else around).first
-    if place.line > source.lines:
-        return source.beyond(place.line)
-    start, end = source.line_start(place.line), source.line_end(source.line_start(place.line))
-    if end - start > 2 * AROUND_BYTES and (place.byte or context is None):
-        middle = min(start + max(place.byte, 1) - 1, end - 1)
-        return _Part(max(start, middle - AROUND_BYTES), min(end, middle + AROUND_BYTES), "middle", middle)
-    reach = AROUND_LINES if context is None else whole_number("context", context, least=0)
-    return _Part(
-        source.line_start(max(1, place.line - reach)), source.line_start(place.line + reach + 1), "middle", start
-    )
-
-
-def _by_lines(source: Source, lines: str | int | tuple[int, int]) -> _Part | str:
-    first, last = parse_range("lines", lines)
-    if first.line > source.lines:
-        return source.beyond(first.line)
-    start = source.line_start(first.line)
-    if first.byte:
-        start = min(start + first.byte - 1, source.line_end(start))
-    if last is None:
-        return _Part(start, source.size)
-    end = source.line_start(last.line + 1)
-    if last.byte:
-        end = min(end, source.line_start(last.line) + last.byte)
-    return _Part(start, end)
-
-
-def _inside(source: Source, line: int | str | None, bytes: RangeLike, chars: RangeLike) -> _Part | str:
-    unit = "bytes" if bytes is not None else "chars"
-    first, last = parse_range(unit, bytes if bytes is not None else chars)  # type: ignore[arg-type]
-    if unit == "chars" and line is None:
-        line = 1
-    number = None if line is None else whole_number("line", line)
-    if number is not None and number > source.lines:
-        return source.beyond(number)
-    base = source.line_start(number) if number else 0
-    stop = source.line_end(base) if number else source.size
-    if unit == "chars":
-        assert number is not None
-        start = source.char_offset(number, first.line - 1)
-        end = stop if last is None else source.char_offset(number, last.line)
-    else:
-        start = base + first.line - 1
-        end = stop if last is None else min(base + last.line, stop)
-    if start >= stop:
-        length = source.char_count(base, stop) if unit == "chars" else stop - base
-        what = f"line {number} has {length} {unit}" if number else f"the output has {length} {unit}"
-        return f"{what}, line end included; {unit} {first.line} and on are beyond its end"
-    return _Part(start, end, inside_line=number or 0)
-
-
 class _Reading:
     """One page."""
 
     def __init__(
-        self, source: Source, part: _Part, policy: Policy, skipping: Session | None, noting: Session | None
+        self, source: Source, part: Part, policy: Policy, skipping: Session | None, noting: Session | None
     ) -> None:
         self._source, self._part, self._policy = source, part, policy
         self._skipping, self._noting = skipping, noting
@@ -213,11 +94,13 @@ class _Reading:
 
     def answer(self) -> Answer:
         candidates = self._candidates()
+        if any(row.data.endswith(b"\r") for row in candidates):
+            self._skipping = None  # of what is overwritten, only the last state was shown before
         first, last = self._choose(candidates)
         shown = candidates[first:last] or [self._least(candidates)]
         shown = self._extended(shown, candidates, last)
         text = self._text(shown)
-        if self._noting is not None:
+        if self._noting is not None and self._policy.measure.fits(text, self._policy.budget):
             self._noting.note(self._source.handle, [(shown[0].start, shown[-1].end)])
         rest, call = self._rest(shown)
         return Answer(
@@ -241,7 +124,7 @@ class _Reading:
         start, end = self._safe(start, end)
         line = source.line_at(start)
         column = start - source.line_start(line)
-        return list(rows(source, start, end, line=line, column=column))
+        return list(rows(source, start, end, line=line, column=column, of=part.of))
 
     def _safe(self, start: int, end: int) -> tuple[int, int]:
         """A stretch that was asked for by bytes begins and ends where whole clusters do."""
@@ -379,7 +262,8 @@ class _Reading:
         if column and line == last_line:
             # A walk through one line goes on beyond what was asked, by pages of one size.
             length = self._source.line_end(last.start) - last.start + last.column
-            stop_at = min(length, column + max(_LEAST_PART_BYTES, len(last.data)))
+            page = last.end - max(first.start, last.start - last.column)
+            stop_at = min(length, column + max(_LEAST_PART_BYTES, page))
             options: dict[str, object] = {"line": line, "bytes": f"{column + 1}-{stop_at}"}
         else:
             options = {"lines": rest}

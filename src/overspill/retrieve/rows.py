@@ -1,16 +1,21 @@
 """Source lines as an answer shows them: overspill's number, a colon, the line verbatim.
 
 ``812:text`` is a whole line; ``812[2001-6000]:text`` is those bytes of it.  A row never begins or ends
-inside a code point, a grapheme cluster or an escape sequence.
+inside a code point, a grapheme cluster or an escape sequence.  Of a line that overwrites itself a row shows the
+last state; where an earlier one is asked for, each is a row of its own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before, display
 from overspill.retrieve.source import Source
+
+_RETURNS = re.compile(rb"\r+(?=[^\r\n])")
+_OVERWRITES = re.compile(rb"\r+(?=[^\r\n])|(?<=[^\x08])(?=\x08)")
 
 
 class Row(NamedTuple):
@@ -40,8 +45,27 @@ class Row(NamedTuple):
     def label(self) -> str:
         if self.whole:
             return str(self.line)
-        last = self.column + len(self.data.removesuffix(b"\n")) or 1
-        return f"{self.line}[{min(self.column + 1, last)}-{last}]"
+        last = self.column + max(1, len(self.data.removesuffix(b"\n")))  # a line end alone is a byte too
+        return f"{self.line}[{self.column + 1}-{last}]"
+
+    def states(self, overwrites: re.Pattern[bytes] = _RETURNS) -> Iterator[Row]:
+        """Its parts, as a terminal shows them one after the other."""
+        row, at = self, 0
+        for found in overwrites.finditer(self.data):
+            place = found.end()
+            if cut_before(self.data, place) == place > at:  # else inside an escape sequence
+                yield row._replace(data=self.data[at:place], ends_line=False)
+                row = row._replace(start=self.start + place, column=self.column + place)
+                at = place
+        yield row._replace(data=self.data[at:])
+
+    def showing(self, start: int, end: int) -> list[Row]:
+        """The row, if what stands between the two offsets can be seen in it; else its states that do show that."""
+        wanted = display(self.data[max(0, start - self.start) : max(0, end - self.start)])
+        if wanted in display(self.data):
+            return [self]
+        states = self.states(_OVERWRITES)
+        return [state for state in states if state.end > start and state.start < max(end, start + 1)]
 
     def first_part(self, size: int) -> Row:
         """About ``size`` bytes of its start, one cluster at least."""
@@ -71,7 +95,9 @@ class Row(NamedTuple):
         )
 
 
-def rows(source: Source, start: int, end: int, *, line: int, column: int = 0) -> Iterator[Row]:
+def rows(
+    source: Source, start: int, end: int, *, line: int, column: int = 0, of: Literal["lines", "states"] = "lines"
+) -> Iterator[Row]:
     """The rows of a stretch of the source, lines in order; the last may be a part of a line."""
     data = source.read(start, end - start)
     at = 0
@@ -79,7 +105,8 @@ def rows(source: Source, start: int, end: int, *, line: int, column: int = 0) ->
         found = data.find(b"\n", at)
         stop = len(data) if found < 0 else found + 1
         ends_line = found >= 0 or start + stop >= source.size
-        yield Row(start + at, data[at:stop], line, column, ends_line)
+        row = Row(start + at, data[at:stop], line, column, ends_line)
+        yield from row.states() if of == "states" else (row,)
         at, line, column = stop, line + 1, 0
 
 

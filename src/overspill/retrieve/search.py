@@ -2,7 +2,7 @@
 
 Guarantees: every line shown holds what it was found by, read from the stored bytes; what is not
 looked at is said.  The index is made on the first search and brought up to date by each; words too short
-for it are looked for in the outputs themselves, newest first, as long as there is time.
+for it, and any where none can be kept, are looked for in the outputs themselves, newest first, while there is time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing as closed
-from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,9 +21,9 @@ from overspill.core.ports import Store, Stored
 from overspill.errors import OverspillError, QueryError
 from overspill.retrieve.address import whole_number
 from overspill.retrieve.answer import Answer, Found, closing, default_policy, fitted, opening, within
-from overspill.retrieve.pattern import compiled
+from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.rows import Row
-from overspill.retrieve.scan import Stopped, hits
+from overspill.retrieve.scan import tally
 from overspill.retrieve.source import Source
 
 if TYPE_CHECKING:
@@ -68,7 +66,10 @@ def search(
     usable = [term for term in terms if len(term) >= _LEAST_CHARS]
     rows = [row for row in store.outputs() if not session or row.call.session == session]
     until = clock() + seconds
-    found = _by_index(store, rows, usable, until, clock) if usable else _by_scanning(store, rows, terms, until, clock)
+    found = _by_index(store, rows, usable, until, clock) if usable else None
+    if found is None:
+        why = "no index can be kept here" if usable else "such short words aren't indexed"
+        found = _by_scanning(store, rows, terms, until, clock, why)
     shown = _lines(store, {row.digest: row for row in rows}, found.pieces, terms, most)
     return _answer(words, shown, rows, found.left_out, policy)
 
@@ -79,47 +80,78 @@ class _Found(NamedTuple):
     """What was not looked at, in words."""
 
 
-def _by_index(store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float]) -> _Found:
-    from overspill.retrieve.search_index import SearchIndex  # sqlite3 is loaded when somebody searches
+def _by_index(
+    store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float]
+) -> _Found | None:
+    """None when there can't be an index: the store is read-only, or the disk full."""
+    import sqlite3  # loaded when somebody searches
+
+    from overspill.retrieve.search_index import SearchIndex
 
     quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
     digests = {row.digest for row in rows}
-    with closed(SearchIndex(_place(store))) as index:
-        waiting = len(index.update(store, rows, until=until, clock=clock))
-        notes = [note for digest, note in index.partly().items() if digest in digests]
-        pieces = index.pieces(" AND ".join(quoted), _MOST_PIECES) or index.pieces(" OR ".join(quoted), _MOST_PIECES)
+    try:
+        with closed(SearchIndex(_place(store))) as index:
+            waiting, unread = len(index.update(store, rows, until=until, clock=clock)), index.unread
+            notes = [note for digest, note in index.partly().items() if digest in digests]
+            pieces = index.pieces(" AND ".join(quoted), _MOST_PIECES) or index.pieces(" OR ".join(quoted), _MOST_PIECES)
+    except (OSError, sqlite3.Error):
+        return None
     binary = notes.count("binary")
     left_out = [f"{waiting} of {len(rows)} not indexed yet: search again to go on"] if waiting else []
-    left_out += [f"{binary} binary left out"] if binary else []
+    left_out += _not_seen(binary, unread)
     left_out += [f"{len(notes) - binary} indexed only in part"] if len(notes) > binary else []
     return _Found(pieces, left_out)
 
 
 def _by_scanning(
-    store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float]
+    store: Store, rows: list[Stored], terms: list[str], until: float, clock: Callable[[], float], why: str
 ) -> _Found:
-    import re2
-
     from overspill.retrieve.search_index import Piece
 
-    pattern = compiled("|".join(re2.escape(term) for term in terms), case="ignore")
+    patterns = [compiled(term, syntax="literal", case="ignore") for term in terms]
     pieces: list[Piece] = []
-    binary = 0
+    left_out = [f"searched newest first: {why}"]
+    binary = unread = 0
     for place, row in enumerate(rows):
         if clock() > until:
-            waiting = len(rows) - place
-            return _Found(pieces, [f"{waiting} of {len(rows)} not looked at for time: use a longer word"])
-        with suppress(OverspillError, LookupError, Stopped), Source(store, row.handle) as source:
-            if b"\0" in source.read(0, _BINARY_SAMPLE):
-                binary += 1
-                continue
-            seconds = until - clock()
-            lines = hits(source, pattern, 0, source.size, long_line=_PIECE_BYTES, seconds=seconds, clock=clock)
-            for hit in islice(lines, _MOST_OF_ONE):
-                start = max(hit.line_start, hit.start - _WINDOW_BYTES)
-                length = min(hit.line_end, hit.end + _PIECE_BYTES) - start
-                pieces.append(Piece(row.digest, start, length, float(place)))
-    return _Found(pieces, [f"{binary} binary left out"] if binary else [])
+            left_out.append(f"{len(rows) - place} of {len(rows)} not looked at for time")
+            break
+        try:
+            with Source(store, row.handle) as source:
+                if b"\0" in source.read(0, _BINARY_SAMPLE):
+                    binary += 1
+                    continue
+                for pattern in patterns:
+                    pieces += [Piece(row.digest, *part, float(place)) for part in _parts(source, pattern, until, clock)]
+        except LookupError:
+            continue  # removed meanwhile
+        except OverspillError:
+            unread += 1
+    return _Found(pieces, left_out + _not_seen(binary, unread))
+
+
+def _not_seen(binary: int, unread: int) -> list[str]:
+    words = [f"{binary} binary left out"] if binary else []
+    return [*words, f"{unread} can't be read: `overspill doctor` says why"] if unread else words
+
+
+def _parts(source: Source, pattern: Pattern, until: float, clock: Callable[[], float]) -> Iterator[tuple[int, int]]:
+    """Where the first lines with a word are, or the windows around it in long ones: their starts and lengths."""
+    found = tally(
+        source,
+        pattern,
+        0,
+        source.size,
+        most=_MOST_OF_ONE,
+        enough=_MOST_OF_ONE,
+        long_line=_PIECE_BYTES,
+        seconds=until - clock(),
+        clock=clock,
+    )
+    for hit in found.shown:
+        start = max(hit.line_start, hit.start - _WINDOW_BYTES)
+        yield start, min(hit.line_end, hit.end + _PIECE_BYTES) - start
 
 
 def _place(store: Store) -> Path | None:
@@ -187,14 +219,14 @@ def _row(source: Source, start: int, line: bytes, wanted: list[str]) -> tuple[Ro
     base = source.line_start(number)
     text = line.decode("utf-8", "surrogateescape")
     # Not in the folded text: folding can make it longer.
-    places = [found.start() for term in wanted if (found := re.search(re.escape(term), text, re.IGNORECASE))]
-    hit = len(text[: min(places, default=0)].encode("utf-8", "surrogateescape"))
+    places = [found.span() for term in wanted if (found := re.search(re.escape(term), text, re.IGNORECASE))]
+    hit, hit_end = (len(text[:at].encode("utf-8", "surrogateescape")) for at in min(places, default=(0, 0)))
     first = 0 if len(line) <= 2 * _WINDOW_BYTES else cut_before(line, max(0, hit - _WINDOW_BYTES))
     last = len(line) if len(line) <= 2 * _WINDOW_BYTES else cut_after(line, min(len(line), hit + _WINDOW_BYTES))
     part = line[first:last]
     ends_line = part.endswith(b"\n") or start + last >= source.size
     row = Row(start + first, part, number, start + first - base, ends_line)
-    return row, Found(number, start + hit - base + 1, start + hit, start + hit)
+    return row.showing(start + hit, start + hit_end)[0], Found(number, start + hit - base + 1, start + hit, start + hit)
 
 
 def _answer(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from overspill.core.ports import Store, Stored
+from overspill.errors import OverspillError
 from overspill.retrieve.source import Source
 
 FILE = "search.sqlite"
@@ -46,6 +47,8 @@ class SearchIndex:
 
     def __init__(self, place: Path | None) -> None:
         self._place = place
+        self.unread = 0
+        """Outputs that could not be read: they are tried again by the next search."""
         self._connection = self._opened()
 
     def update(self, store: Store, rows: Sequence[Stored], *, until: float, clock: Callable[[], float]) -> list[Stored]:
@@ -55,8 +58,12 @@ class SearchIndex:
         for place, row in enumerate(waiting):
             if place and clock() > until:
                 return waiting[place:]
-            with suppress(LookupError):  # removed meanwhile
+            try:
                 self._add(store, row)
+            except LookupError:
+                continue  # removed meanwhile
+            except OverspillError:
+                self.unread += 1
         self._drop_stale(known, rows)
         return []
 

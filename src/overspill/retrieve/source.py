@@ -7,7 +7,6 @@ nearest one, for any other the bytes are scanned.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -17,6 +16,8 @@ from overspill.core.ports import Store
 from overspill.retrieve.address import RangeLike, parse_range
 
 SCAN_BYTES = 256 * 1024
+_NEAR_BYTES = 1 << 20
+"""Lines in so few bytes are counted sooner than a nearer start is asked for."""
 
 
 @runtime_checkable
@@ -132,9 +133,19 @@ class Source:
         """The last known line that starts at or before an offset."""
         if not isinstance(self._store, LineIndexed) or offset < SCAN_BYTES:
             return 1, 0
-        numbers = range(1, self.lines + 1)
-        place = bisect_right(numbers, offset, key=lambda line: self._nearest(line)[1])
-        return self._nearest(numbers[place - 1]) if place else (1, 0)
+        (line, at), (behind, stop), asked = (1, 0), (self.lines + 1, self.size), 1
+        by_share = True
+        while offset - at > _NEAR_BYTES and behind - asked > 1:
+            # Where lines are about as long as one another, the first guess is nearly right.
+            guess = line + (behind - line) * (offset - at) // (stop - at) if by_share else (asked + behind) // 2
+            by_share = not by_share
+            guess = min(max(guess, asked + 1), behind - 1)
+            known, start = self._nearest(guess)
+            if start > offset:
+                behind, stop = known, start
+            else:
+                line, at, asked = known, start, guess
+        return line, at
 
     def _skip(self, at: int, newlines: int) -> int:
         """The offset behind as many line ends."""

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +27,14 @@ MOST_CHARS = 8 << 20
 """More rows, or more text in them, of a result are not fetched."""
 MEMORY_BYTES = 512 << 20
 _WORKER = Path(__file__).with_name("sql_worker.py")
-_LARGEST = 64 << 20
+_USUAL_OBJECT_BYTES = 16 << 20
+_LARGEST_OBJECT_BYTES = 64 << 20
+"""The engine takes several times as much for each thread that reads: large objects are read by one alone."""
 _TABLES: dict[Content, tuple[str, str]] = {
     "csv": (".csv", "read_csv_auto(?, sample_size = 20480)"),
     "tsv": (".tsv", "read_csv_auto(?, delim = '\t', sample_size = 20480)"),
-    "json": (".json", f"read_json_auto(?, maximum_object_size = {_LARGEST})"),
-    "json lines": (".jsonl", f"read_json_auto(?, format = 'newline_delimited', maximum_object_size = {_LARGEST})"),
+    "json": (".json", "read_json_auto(?, maximum_object_size = {object_bytes})"),
+    "json lines": (".jsonl", "read_json_auto(?, format = 'newline_delimited', maximum_object_size = {object_bytes})"),
     "parquet": (".parquet", "read_parquet(?)"),
 }
 _NEEDED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -47,29 +50,34 @@ class Table(NamedTuple):
 
 
 def select(source: Source, content: Content, sql: str, *, seconds: float) -> Table:
+    until = time.monotonic() + seconds
     with _copied(source, content) as (path, scratch):
         asked = {
             "path": sys.path,
             "file": str(path),
             "scratch": str(scratch),
-            "table": _TABLES[content][1],
             "sql": sql,
             "memory_bytes": MEMORY_BYTES,
             "most_rows": MOST_ROWS,
             "most_chars": MOST_CHARS,
         }
-        try:
-            ran = subprocess.run(
-                [sys.executable, "-I", str(_WORKER)],
-                input=json.dumps(asked).encode(),
-                capture_output=True,
-                cwd=scratch,
-                env={name: os.environ[name] for name in _NEEDED if name in os.environ},
-                timeout=seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise QueryError(sql, f"it took longer than {seconds:g} s; select less, or aggregate") from None
+        for object_bytes, threads in ((_USUAL_OBJECT_BYTES, 2), (min(source.size, _LARGEST_OBJECT_BYTES), 1)):
+            asked |= {"table": _TABLES[content][1].format(object_bytes=object_bytes), "threads": threads}
+            try:
+                ran = subprocess.run(
+                    [sys.executable, "-I", str(_WORKER)],
+                    input=json.dumps(asked).encode(),
+                    capture_output=True,
+                    cwd=scratch,
+                    env={name: os.environ[name] for name in _NEEDED if name in os.environ},
+                    timeout=max(0.0, until - time.monotonic()),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                raise QueryError(sql, f"it took longer than {seconds:g} s; select less, or aggregate") from None
+            refused = ran.stdout.rpartition(b'{"refused": ')[2]
+            if b"maximum_object_size" not in refused or source.size <= object_bytes:
+                break
     return _table(sql, ran)
 
 

@@ -61,7 +61,11 @@ def _limit(memory_bytes: int) -> None:
 def _results(duckdb: Any, asked: dict[str, Any]) -> Iterator[object]:
     connection = duckdb.connect(
         ":memory:",
-        config={"threads": 2, "memory_limit": f"{asked['memory_bytes']}B", "temp_directory": asked["scratch"]},
+        config={
+            "threads": asked["threads"],
+            "memory_limit": f"{asked['memory_bytes']}B",
+            "temp_directory": asked["scratch"],
+        },
     )
     for setting in (
         "python_enable_replacements = false",

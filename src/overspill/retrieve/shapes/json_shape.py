@@ -26,6 +26,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """A string that a colon follows is a key; one without its end goes on in the next chunk."""
+_TOKENS = re.compile(_TOKEN.pattern.replace(b'|"', b'|("', 1) + b")", re.DOTALL)
+"""The same, with what is neither a key nor a whole string in a group of its own."""
 _RARE_SHARE = 0.1
 _MOST_DEPTH = 200
 _MARKED_DEPTH = 3
@@ -228,7 +230,7 @@ class _Walk:
 def json_shape(stretch: Stretch) -> Shape:
     one_line = stretch.source.lines == 1
     walk = _Walk()
-    covered = _read(stretch, walk)
+    covered = _read(stretch, walk, one_line=one_line)
     paths = [(name or "$", path) for inner in walk.root.inner.values() if inner for name, path in inner.paths()]
     lines = list(_described(paths, one_line=one_line))
     facts = {name: _facts(path, one_line=one_line) for name, path in paths}
@@ -239,7 +241,7 @@ def json_shape(stretch: Stretch) -> Shape:
     return Shape("JSON", headline, lines, marks, facts)
 
 
-def _read(stretch: Stretch, walk: _Walk) -> int:
+def _read(stretch: Stretch, walk: _Walk, *, one_line: bool) -> int:
     """Feeds the tokens; a token cut by a chunk's end waits for the next."""
     end = min(stretch.end, stretch.start + MOST_BYTES)
     line, line_start = stretch.first_line, stretch.start
@@ -250,6 +252,11 @@ def _read(stretch: Stretch, walk: _Walk) -> int:
         if open_string and not last and b'"' not in chunk:
             rest = data
             continue
+        whole = 0 if one_line else data.rfind(b"\n") + 1
+        if whole and (lines := _feed_lines(walk, data[:whole], line)):
+            line += lines
+            at += whole
+            rest, line_start, data = b"", at, data[whole:]
         stop, open_string = 0, False
         for found in _TOKEN.finditer(data):
             string, colon = found.groups()
@@ -278,6 +285,39 @@ def _read(stretch: Stretch, walk: _Walk) -> int:
         rest = data[stop:]
         at += len(data) - len(rest)
     return end - stretch.start
+
+
+def _feed_lines(walk: _Walk, data: bytes, line: int) -> int:
+    """The tokens of whole lines, which is quicker where no byte of theirs is asked for: how many lines these are.
+
+    None when a string is still open at their end.
+    """
+    tokens = _TOKENS.findall(data)
+    if tokens[-1] != (b"", b"", b"\n"):
+        return 0
+    stack, first_line = walk.stack, line
+    place = (line, 1)
+    for string, colon, other in tokens:
+        if string:
+            if colon and stack and stack[-1].is_object:
+                stack[-1].key = string
+            else:
+                walk.value("string", string, place)
+            if colon and b"\n" in colon:
+                line += colon.count(b"\n")
+                place = (line, 1)
+        elif other == b"\n":
+            line += 1
+            place = (line, 1)
+        elif other == b"{":
+            walk.open("object", place)
+        elif other == b"[":
+            walk.open("array", place)
+        elif other in b"]}":
+            walk.close()
+        else:
+            walk.value(_KINDS.get(other[:1], "number"), other, place)
+    return line - first_line
 
 
 def _shortened(token: bytes) -> str:
