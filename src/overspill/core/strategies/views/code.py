@@ -10,15 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
-from overspill.core.strategies.views.passages import (
-    Found,
-    Passages,
-    ViewSelection,
-    interleave,
-    names_within,
-    room_bytes,
-)
+from overspill.core.strategies.views.landmarks import Found, names_within
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, interleave, room_bytes
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MODIFIERS = (
@@ -155,8 +149,8 @@ class CodeView:
             size = room_bytes(room)
             return interleave(
                 (0.08, passages.edges(min(400, size // 12), 0)),
-                (P.ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if self._query else 0.9, passages.outline()),
+                (ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if self._query else 0.9, passages.outline()),
             )
 
         count = sum(1 for mark in passages.landmarks if mark.level)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
 from overspill.core.strategies.views.code import defined_name
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, counted, interleave
+from overspill.core.strategies.views.landmarks import Found
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MARK = re.compile(
@@ -152,8 +153,8 @@ class DiffView:
 
         def ranked(room: Budget) -> Iterable[Span]:
             return interleave(
-                (P.ASKED_SHARE if asked else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if asked else 0.5, passages.outline()),
+                (ASKED_SHARE if asked else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if asked else 0.5, passages.outline()),
                 (0.0 if asked else 0.5, self._hunks()),
             )
 

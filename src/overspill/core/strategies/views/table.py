@@ -24,7 +24,8 @@ from overspill.core.strategies.views.columns import (
     split_wide,
     split_words,
 )
-from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.offers import Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 COLUMNS_KEPT = 40
