@@ -67,7 +67,7 @@ _PHRASES = (
     r"(?:exited?|return(?:ed)?)[ a-z]{0,16}(?: code| status)?[ :=]{1,3}[1-9]|error [1-9]|rc=[1-9]|"
     r"status(?:code)?[\"' :=]{1,4}[45][0-9][0-9]|http/[0-9.]+\"? [45][0-9][0-9]"
 )
-_NAMELESS = "undefined (?:name|variable|symbol|reference|identifier|function|method|label)"
+_NAMELESS = r"undefined (?:name|variable|symbol|reference|identifier|function|method|label)\b"
 """A name that nothing defines fails when it is reached, whatever the tool that says so calls it."""
 _PHRASE_LEVELS = {
     "out of memory": FATAL,
@@ -84,6 +84,8 @@ _NOTHING = re.compile(
 )
 _COUNTED = re.compile(rb"(?:^|[\s(,])[1-9][0-9,]* \Z")
 _PATHS = re.compile(rb"[/_.\w-]\Z")
+_QUOTED = re.compile(rb"(?:`|\xe2\x80\x98)[\w.:]*\Z")
+"""Inside the quotation marks that stand around code: what is there is a name."""
 
 
 _GOOD = (
@@ -203,6 +205,8 @@ def _weighed(data: bytes, at: int, end: int, level: int) -> int:
         return ERROR
     if before.endswith(b".") and data[at : at + 1].isupper():
         return level
+    if _QUOTED.search(before):
+        return NONE
     if before and _PATHS.search(before):
         glued = before[-1:]
         if glued in b"/" or (glued.isalnum() and not data[at : at + 1].isupper()):

@@ -46,24 +46,28 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
     for members in groups.values():
         if not LEAST_ALIKE <= len(members) <= MOST_ALIKE:
             continue
-        rows = [texts[index][:READ_BYTES].translate(_SEPARATED).split(None, SLOTS) for index in members]
-        widths = Counter(map(len, rows))
-        width = max(widths, key=lambda width: (widths[width], width))
-        if not width or widths[width] < LEAST_ALIKE:
-            continue
-        alike = [index for index, row in zip(members, rows, strict=True) if len(row) == width]
-        slots = zip(*[row for row in rows if len(row) == width], strict=True)
-        for _, slot in zip(range(SLOTS), slots, strict=False):
-            distinct = set(slot)
-            different = len(distinct)
-            if different == 1:
-                continue
-            numbers = _numbers(slot, distinct)
-            if numbers and different > 3:
-                _grade_numbers(found.outliers, numbers, alike)
-            if different <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
-                _grade_rare(found, slot, Counter(slot), alike)
+        by_width: dict[int, list[tuple[int, list[bytes]]]] = {}
+        for index in members:
+            row = texts[index][:READ_BYTES].translate(_SEPARATED).split(None, SLOTS)
+            by_width.setdefault(len(row), []).append((index, row))
+        for width, rows in by_width.items():
+            if width and len(rows) >= LEAST_ALIKE:
+                _grade_slots(found, [index for index, _ in rows], [row for _, row in rows])
     return found
+
+
+def _grade_slots(found: Standing, alike: Sequence[int], rows: Sequence[Sequence[bytes]]) -> None:
+    """Grades units of one form and width, slot by slot."""
+    for _, slot in zip(range(SLOTS), zip(*rows, strict=True), strict=False):
+        distinct = set(slot)
+        different = len(distinct)
+        if different == 1:
+            continue
+        numbers = _numbers(slot, distinct)
+        if numbers and different > 3:
+            _grade_numbers(found.outliers, numbers, alike)
+        if different <= len(slot) // USUAL_SHARE and not (numbers and _sorted(numbers)):
+            _grade_rare(found, slot, Counter(slot), alike)
 
 
 def _numbers(slot: Sequence[bytes], distinct: Collection[bytes]) -> list[float]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views.landmarks import Found, names_within
 from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, interleave, room_bytes
-from overspill.core.strategies.views.passages import Passages
+from overspill.core.strategies.views.passages import LASTING_WITHIN, Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MODIFIERS = (
@@ -137,7 +137,9 @@ class CodeView:
     def __init__(self, room: Budget, call: Call) -> None:
         self._room = room
         self._query = query_for(call.question)
-        self._passages = Passages(room, self._query, landmarks=definitions, defines=defined_name)
+        self._passages = Passages(
+            room, self._query, landmarks=definitions, defines=defined_name, lasting=LASTING_WITHIN
+        )
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)

@@ -14,7 +14,7 @@ from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views.code import defined_name
 from overspill.core.strategies.views.landmarks import Found
 from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, counted, interleave
-from overspill.core.strategies.views.passages import Passages
+from overspill.core.strategies.views.passages import LASTING_WITHIN, Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MARK = re.compile(
@@ -64,7 +64,9 @@ class DiffView:
         """Since a file's first line no hunk has begun."""
         self._old_left = self._new_left = 0
         """Lines of the hunk at hand that are still to come, on either side."""
-        self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name)
+        self._passages = Passages(
+            room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name, lasting=LASTING_WITHIN
+        )
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)

@@ -21,6 +21,10 @@ from overspill.core.strategies.views.windows import windows
 LANDMARKS_KEPT = 6_000
 REACH = 6
 """Atoms on either side that a hit makes interesting."""
+LASTING = 0.985
+"""What stays from line to line of the force that a heading lends."""
+LASTING_WITHIN = 0.996
+"""The same where a heading's lines belong to it to their last: the body of a function, the hunks of a commit."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,7 @@ class Passages:
         defines: Callable[[bytes], bytes] | None = None,
         begins: re.Pattern[bytes] | None = None,
         reach: int = REACH,
+        lasting: float = LASTING,
     ) -> None:
         self._room = room
         self._counts_hit = counts_hit
@@ -55,7 +60,7 @@ class Passages:
         """The name that a line defines, in lower case, or nothing."""
         self._begins = begins
         """Where in a long line a new part begins."""
-        self._reach = reach
+        self._reach, self._lasting = reach, lasting
         self._query = query
         self._landmarks_of = landmarks
         self._capacity = pool_bytes(room)
@@ -179,6 +184,7 @@ class Passages:
             self._query,
             self.landmarks,
             reach=self._reach,
+            lasting=self._lasting,
             force_of=self._force_of,
             defines=self._defines,
         )

@@ -27,6 +27,7 @@ def strengths_of(
     landmarks: Sequence[Landmark],
     *,
     reach: int,
+    lasting: float,
     force_of: Callable[[bytes], float] | None = None,
     defines: Callable[[bytes], bytes] | None = None,
 ) -> list[dict[int, float]]:
@@ -47,7 +48,7 @@ def strengths_of(
         for term in terms:
             told = force * (DEFINED if defined and _names(defined, query.terms[term].text) else 1.0)
             _spread(strengths, atoms, index, term, told, reach=reach)
-    _inherit(strengths, atoms, query, sections, telling)
+    _inherit(strengths, atoms, query, sections, telling, lasting)
     return strengths
 
 
@@ -57,6 +58,7 @@ def _inherit(
     query: Query,
     sections: Sequence[Landmark],
     telling: Sequence[bool],
+    lasting: float,
 ) -> None:
     """Lines under a heading that speaks to the question speak to it as well, the first ones most."""
     open_terms: list[tuple[int, int, list[int]]] = []
@@ -72,7 +74,7 @@ def _inherit(
             at += 1
         for _, line, terms in open_terms:
             if terms:
-                force = INHERITED * 0.985 ** min(400, atom.span.line - line)
+                force = INHERITED * lasting ** min(1_000, atom.span.line - line)
                 here = strengths[index]
                 for term in terms:
                     if here.get(term, 0.0) < force:
