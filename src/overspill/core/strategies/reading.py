@@ -101,6 +101,7 @@ class AutoSelection:
         self._repeat = repeat
         self._costs = selection.token_costs(evidence.units.texts)
         self._heads = shapes.heads(evidence.units.texts)
+        self._places = shapes.places(evidence.units.texts)
         self._gaps = 0
         self._ordered: list[int] = []
         self._ordered_for = 0.0
@@ -167,8 +168,9 @@ class AutoSelection:
             self._evidence.coarse,
             max_tokens=tokens * 1.5,
             heads=self._heads,
+            places=self._places,
             repeat=self._repeat,
-            rare=self._evidence.rare_values,
+            news=self._evidence.news,
         )
         if self._judged is not None:
             chosen = [unit for unit in chosen if unit not in self._judged.drop]

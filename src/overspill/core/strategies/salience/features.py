@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from overspill.core.model import Call, Totals
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.question import Asked
-from overspill.core.strategies.salience.shapes import Shape, shape
+from overspill.core.strategies.salience.shapes import Shape, quoted, shape
 from overspill.core.strategies.salience.templates import DROPPED, coarse_keys, plain_words
 from overspill.core.strategies.salience.units import Units
 from overspill.core.strategies.salience.values import standing_out
@@ -52,6 +52,10 @@ NAMES = (
 )  # fmt: skip
 
 
+QUOTED = (b"\0quoted",)
+"""The form of the source lines that findings quote: many of them say no more than a few."""
+OFTEN = 4
+"""As many units of one form of trouble have a first one, others, and a last one."""
 BLANK = 63
 """The form of a line without text."""
 
@@ -90,8 +94,8 @@ class Evidence:
     coarse: list[tuple[bytes, ...]]
     """The telling words of each unit."""
     asked: list[float]
-    rare_values: dict[int, bytes]
-    """For units that hold one, the value that is rare where a few are usual."""
+    news: dict[int, bytes]
+    """For units that say something new in usual words what it is: a value that is rare, the last of its form."""
 
 
 @lru_cache(maxsize=4)
@@ -131,6 +135,9 @@ def gather(
         counts = Counter(keys)
     first_of = dict(zip(reversed(keys), range(size - 1, -1, -1), strict=True))
     coarse_of = coarse_keys({key: plain_words(texts[index]) for key, index in reversed(first_of.items())}, counts)
+    begins = quoted(data)
+    if begins is not None:
+        coarse_of |= {key: QUOTED for key, index in first_of.items() if begins.match(texts[index])}
     coarse = [*map(coarse_of.__getitem__, keys)]
     numbers: dict[tuple[bytes, ...], int] = {}
     forms = [*map({key: numbers.setdefault(name, len(numbers)) for key, name in coarse_of.items()}.__getitem__, keys)]
@@ -146,6 +153,7 @@ def gather(
     columns["rare_value"] = standing.rare
     status = 0 if call.exit_status is None else 1 if call.exit_status == 0 else 2
     columns["exit"] = [status * 8 + level for level in trouble.levels]
+    news = _last_ones(forms, trouble.levels) | standing.rare_values
     return Evidence(
         units,
         trouble.levels,
@@ -153,8 +161,19 @@ def gather(
         [bytearray(columns[name]) for name in NAMES],
         coarse,
         scores,
-        standing.rare_values,
+        news,
     )
+
+
+def _last_ones(forms: Sequence[int], levels: bytearray) -> dict[int, bytes]:
+    """The last unit of each form of trouble that came often: when it ended is news."""
+    times = Counter(forms)
+    last = dict(zip(forms, range(len(forms)), strict=True))
+    return {
+        index: b"last %d" % form
+        for form, index in last.items()
+        if times[form] >= OFTEN and levels[index] >= severity.WARN
+    }
 
 
 @dataclass(slots=True)

@@ -201,12 +201,12 @@ def _weighed(data: bytes, at: int, end: int, level: int) -> int:
     after = data[end : end + 12]
     if _NEGATED.search(before) or _NOTHING.match(after):
         return NONE
+    if _QUOTED.search(before):
+        return NONE
     if level == MENTION and _COUNTED.search(before):
         return ERROR
     if before.endswith(b".") and data[at : at + 1].isupper():
         return level
-    if _QUOTED.search(before):
-        return NONE
     if before and _PATHS.search(before):
         glued = before[-1:]
         if glued in b"/" or (glued.isalnum() and not data[at : at + 1].isupper()):
