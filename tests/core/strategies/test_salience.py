@@ -29,6 +29,8 @@ def level_of(line: bytes) -> int:
         (b"[WARN] the disk is nearly full", severity.WARN),
         (b"DeprecationWarning: use the other one", severity.WARN),
         (b"the page was not found", severity.WEAK),
+        (b"kernel: AirPort: Link Down on en0", severity.WEAK),
+        (b"dhcpd: network A: no free leases", severity.WEAK),
         (b"service started", severity.STATE),
         (b"an ordinary line of text", severity.NONE),
     ],

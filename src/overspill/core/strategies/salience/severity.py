@@ -63,7 +63,8 @@ _STEMS = (
 _PHRASES = (
     r"timed[ -]out|not[ -]found|no[ -]such|can't|couldn't|could[ -]not|unable to|out of memory|core dumped|not ready|"
     r"does(?:n't| not)|did(?:n't| not)|is not|isn't|won't|not (?:a|an|the|in|be|to|permitted|allowed|accessible)|"
-    r"not remade|segmentation fault|assertion|no space left|has no|no longer|too many|"
+    r"not (?:remade|reachable|responding|running|working|supported|valid)|(?:is|are|went|link) down|"
+    r"no (?:free|answer|response|reply|route)|segmentation fault|assertion|no space left|has no|no longer|too many|"
     r"(?:exited?|return(?:ed)?)[ a-z]{0,16}(?: code| status)?[ :=]{1,3}[1-9]|error [1-9]|rc=[1-9]|"
     r"status(?:code)?[\"' :=]{1,4}[45][0-9][0-9]|http/[0-9.]+\"? [45][0-9][0-9]"
 )
