@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from overspill.core.model import Block, Span
 from overspill.core.strategies.views.columns import EXTREMES_KEPT, MISSING, Column, Lines, number_of
-from overspill.core.strategies.views.passages import Replay
+from overspill.core.strategies.views.offers import Replay
 
 CELLS = st.lists(
     st.one_of(

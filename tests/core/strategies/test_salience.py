@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.core.model import Call, Gap, Span, Totals
-from overspill.core.strategies.salience import features, model, question, selection, severity, templates, units
+from overspill.core.strategies.salience import features, model, question, selection, severity, shapes, templates, units
 from overspill.core.strategies.salience.contents import Contents
 from overspill.core.strategies.salience.pool import WHOLE_BYTES, Pool
 
@@ -29,6 +29,8 @@ def level_of(line: bytes) -> int:
         (b"[WARN] the disk is nearly full", severity.WARN),
         (b"DeprecationWarning: use the other one", severity.WARN),
         (b"the page was not found", severity.WEAK),
+        (b"kernel: AirPort: Link Down on en0", severity.WEAK),
+        (b"dhcpd: network A: no free leases", severity.WEAK),
         (b"service started", severity.STATE),
         (b"an ordinary line of text", severity.NONE),
     ],
@@ -49,6 +51,8 @@ def test_levels(line: bytes, level: int) -> None:
         b"tests/test_error/",
         b"if %errorlevel% neq 0",
         b"compiling src/errors/mod.rs",
+        b"`from pkg import *` used; unable to detect undefined names",
+        b"unused import: `pkg.Error`",
     ],
 )
 def test_negatives_are_no_errors(line: bytes) -> None:
@@ -78,6 +82,42 @@ def test_code_only_speaks_of_errors() -> None:
     levels = gathered(b"        raise ValueError('bad')\nE       ValueError: bad\n").levels
     assert levels[0] < severity.WARN
     assert levels[1] >= severity.ERROR
+
+
+def test_the_source_that_findings_quote_is_one_form() -> None:
+    framed = b"F821 Undefined name `upper`\n --> pkg/a.py:3:5\n  |\n3 | total = upper + rest\n4 | other = thing\n"
+    failed = b"    def test_it():\n        total = upper(rest)\n>       other(thing)\nE       NameError: other\n"
+    assert [form == features.QUOTED for form in gathered(framed).coarse] == [False, False, True, True, True]
+    assert [form == features.QUOTED for form in gathered(failed).coarse] == [True, True, False, False]
+    assert features.QUOTED not in gathered(b"    total = upper + rest\n3 | other = thing\n").coarse
+
+
+def test_findings_know_the_unit_that_says_where_they_are() -> None:
+    grouped = [
+        b"/src/a.js\n",
+        b"  3:1  error  no\n",
+        b"  9:1  error  yes\n",
+        b"\n",
+        b"/src/b.js\n",
+        b"  2:2  error  x\n",
+    ]
+    assert shapes.places(grouped) == {1: 0, 2: 0, 5: 4}
+    assert shapes.places([b"F821 Undefined name\n", b" --> pkg/a.py:3:5\n"]) == {0: 1}
+    assert shapes.places([b"/src/a.js\n", b"/src/b.js\n", b"  and more\n"]) == {}
+
+
+def test_a_finding_that_is_shown_brings_the_unit_that_says_where() -> None:
+    scores, costs, joined = [0.0, *[2.0] * 9, 5.0], [9.0] * 11, [True] * 11
+    forms = [(b"name",), *[(b"usual",)] * 9, (b"finding",)]
+    chosen = selection.order(scores, costs, joined, forms, max_tokens=50, places={10: 0})
+    assert chosen.index(0) == chosen.index(10) + 1
+    assert 0 not in selection.order(scores, costs, joined, forms, max_tokens=50)
+
+
+def test_the_last_of_a_trouble_that_came_often_is_news() -> None:
+    lines = [b"ERROR disk %d is full\n" % number for number in range(9)]
+    found = gathered(b"".join([b"started\n", *lines, b"stopped\n"]))
+    assert list(found.news) == [9]
 
 
 def test_values_do_not_make_a_form() -> None:

@@ -166,6 +166,16 @@ def test_files_are_named_without_their_times_and_told_apart_though_short() -> No
     assert "+0000 +" not in bounded.excerpt
 
 
+def test_files_beyond_those_remembered_are_neither_counted_nor_counted_to_another() -> None:
+    one = "diff --git a/f{0} b/f{0}\n--- a/f{0}\n+++ b/f{0}\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n"
+    bounded = cut("".join(one.format(number) for number in range(4_100)), command="git diff")
+    marks = [part.text for part in bounded.parts if part.gap]
+    assert not re.search(r"more files?\]", max(marks, key=len))
+    counted = re.findall(r"f\d+ \+(\d+) −(\d+)", bounded.text)
+    assert counted
+    assert set(counted) == {("2", "1")}
+
+
 def test_the_diff_of_a_merge_is_not_counted() -> None:
     files = "".join(
         f"diff --cc f{i}.py\nindex 1,2..3\n--- a/f{i}.py\n+++ b/f{i}.py\n"

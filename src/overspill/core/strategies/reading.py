@@ -196,8 +196,9 @@ class AutoSelection:
             self._evidence.coarse,
             max_tokens=tokens * 1.5,
             heads=shapes.heads(self._evidence.units.texts),
+            places=shapes.places(self._evidence.units.texts),
             repeat=self._repeat,
-            rare=self._evidence.rare_values,
+            news=self._evidence.news,
         )
         if self._judged is not None:
             chosen = [unit for unit in chosen if unit not in self._judged.drop]

@@ -89,7 +89,7 @@ _SHARES = {
     "listing": Form(errors_share=0.15, view_share=0.5, headlined=False),
     "markup": Form(view_share=0.8, headlined=False),
     "code": Form(view_share=0.6, headlined=False),
-    "settings": Form(view_share=0.6, headlined=False),
+    "settings": Form(view_share=0.9, headlined=False),
 }
 
 

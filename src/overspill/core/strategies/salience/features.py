@@ -34,7 +34,7 @@ from overspill.core.strategies.salience.lanes import (
 from overspill.core.strategies.salience.place import columns_of_place
 from overspill.core.strategies.salience.question import Asked
 from overspill.core.strategies.salience.scanner import compiled
-from overspill.core.strategies.salience.shapes import columns_of_shape
+from overspill.core.strategies.salience.shapes import columns_of_shape, quoted
 from overspill.core.strategies.salience.templates import DROPPED, coarse_keys, fine_keys, plain_words
 from overspill.core.strategies.salience.trouble import Trouble, read
 from overspill.core.strategies.salience.units import Units
@@ -65,6 +65,10 @@ NAMES = (
 )  # fmt: skip
 
 
+QUOTED = (b"\0quoted",)
+"""The form of the source lines that findings quote: many of them say no more than a few."""
+OFTEN = 4
+"""As many units of one form of trouble have a first one, others, and a last one."""
 BLANK = 63
 """The form of a line without text."""
 _COUNTS = (2, 3, 5, 10, 32, 128)
@@ -81,8 +85,8 @@ class Evidence:
     """One for each of ``NAMES``."""
     coarse: list[tuple[bytes, ...]]
     """The telling words of each unit."""
-    rare_values: dict[int, bytes]
-    """For units that hold one, the value that is rare where a few are usual."""
+    news: dict[int, bytes]
+    """For units that say something new in usual words what it is: a value that is rare, the last of its form."""
 
 
 def gather(
@@ -105,7 +109,19 @@ def gather(
     columns["outlier"], columns["rare_value"] = bytes(standing.outliers), bytes(standing.rare)
     status = 0 if call.exit_status is None else 1 if call.exit_status == 0 else 2
     columns["exit"] = trouble.levels.translate(table(status * 8 + level for level in range(8)))
-    return Evidence(units, trouble.levels, [columns[name] for name in NAMES], kinds.coarse, standing.rare_values)
+    news = _last_ones(kinds.forms, trouble.levels) | standing.rare_values
+    return Evidence(units, trouble.levels, [columns[name] for name in NAMES], kinds.coarse, news)
+
+
+def _last_ones(forms: Sequence[int], levels: bytes) -> dict[int, bytes]:
+    """The last unit of each form of trouble that came often: when it ended is news."""
+    times = Counter(forms)
+    last = dict(zip(forms, range(len(forms)), strict=True))
+    return {
+        index: b"last %d" % form
+        for form, index in last.items()
+        if times[form] >= OFTEN and levels[index] >= severity.WARN
+    }
 
 
 @dataclass(slots=True)
@@ -139,6 +155,8 @@ def _kinds(texts: Sequence[bytes], data: bytes, counts: Mapping[bytes, int] | No
     of = [*map(number_of.__getitem__, keys)]
     samples = [*map(texts.__getitem__, first_of.values())]
     named = [*coarse_keys(dict(zip(first_of, plain_words(samples), strict=True)), counts).values()]
+    if (begins := quoted(data)) is not None:
+        named = [QUOTED if begins.match(sample) else name for sample, name in zip(samples, named, strict=True)]
     numbers: dict[tuple[bytes, ...], int] = {}
     form_of = [numbers.setdefault(name, len(numbers)) for name in named]
     held = [counts.get(key, 1) for key in first_of]

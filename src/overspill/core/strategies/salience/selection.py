@@ -16,8 +16,10 @@ LEAST_NEW = 0.02
 """However often it was said, this much of a unit's worth stays."""
 BLOCK_NEW = 0.6
 """What stands by a unit that said something new goes on with it: it counts as new by at least this much."""
-RARE_NEW = 0.3
-"""A value that is rare in its place is news by itself, however often the words around it were said."""
+TOLD_NEW = 0.3
+"""What is news by itself counts as new by so much, however often the words around it were said."""
+PLACE_SHARE = 0.5
+"""The unit that says where a finding is found is worth so much of it at least."""
 BRIDGE_UNITS = 3
 """No gap of more units than this is filled because its mark would cost more than it."""
 
@@ -40,14 +42,16 @@ def order(
     *,
     max_tokens: float,
     heads: Sequence[int] = (),
+    places: Mapping[int, int] | None = None,
     repeat: float = 0.6,
-    rare: Mapping[int, bytes] | None = None,
+    news: Mapping[int, bytes] | None = None,
 ) -> list[int]:
     """Indices of the units worth showing, best first, until about ``max_tokens`` are spent.
 
     ``forms`` are the telling words of each unit: what has been said already is worth ``repeat`` of it the next time.
     ``heads`` are the units that name the section of each one (-1: none): one that says something new makes its own new.
-    ``rare`` are the values of units that are rare where a few are usual.
+    ``places`` are the units that say where others are: one that is taken wants its own.
+    ``news`` is what units say that is new whatever their words: it counts once for each text.
     """
     size = len(scores)
     if not size:
@@ -57,7 +61,7 @@ def order(
     taken = bytearray(size)
     kept: list[int] = []
     said: dict[bytes, float] = {}
-    rare = rare or {}
+    news = news or {}
     told: set[bytes] = set()
     fresh = bytearray(size)
     beside = [False, *joined[1:], False]
@@ -90,7 +94,9 @@ def order(
         """How much of the unit was not said before."""
         words = forms[index]
         new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
-        return RARE_NEW if new < RARE_NEW and index in rare and rare[index] not in told else new
+        if new < TOLD_NEW and index in news and news[index] not in told:
+            return TOLD_NEW
+        return new
 
     # only the promising ones compete: the rest can come in as neighbours
     promise = [value / (cost + MARK_TOKENS) for value, cost in zip(worth, costs, strict=True)]
@@ -113,13 +119,18 @@ def order(
             spent += costs[unit]
             for word in forms[unit] or (b"",):
                 said[word] = said.get(word, 1.0) * repeat
-            if unit in rare:
-                told.add(rare[unit])
+            if unit in news:
+                told.add(news[unit])
         fresh[index] = new >= BLOCK_NEW
         head = heads[index] if heads and fresh[index] else -1
         if head >= 0 and not taken[head]:
             fresh[head] = 1
             heapq.heappush(heap, (-weighed(head), head))
+        place = places.get(index, index) if places else index
+        if not taken[place]:
+            fresh[place] = 1
+            worth[place] = max(worth[place], PLACE_SHARE * worth[index])
+            heapq.heappush(heap, (-weighed(place), place))
         first, last = min(chosen), max(chosen)
         if not (first and joined[first] and taken[first - 1]) and not (
             last + 1 < size and joined[last + 1] and taken[last + 1]

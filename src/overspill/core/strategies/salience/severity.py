@@ -62,11 +62,12 @@ _STEMS = (
 _PHRASES = (
     r"timed[ -]out|not[ -]found|no[ -]such|can't|couldn't|could[ -]not|unable to|out of memory|core dumped|not ready|"
     r"does(?:n't| not)|did(?:n't| not)|is not|isn't|won't|not (?:a|an|the|in|be|to|permitted|allowed|accessible)|"
-    r"not remade|segmentation fault|assertion|no space left|has no|no longer|too many|"
+    r"not (?:remade|reachable|responding|running|working|supported|valid)|(?:is|are|went|link) down|"
+    r"no (?:free|answer|response|reply|route)|segmentation fault|assertion|no space left|has no|no longer|too many|"
     r"(?:exited?|return(?:ed)?)[ a-z]{0,16}(?: code| status)?[ :=]{1,3}[1-9]|error [1-9]|rc=[1-9]|"
     r"status(?:code)?[\"' :=]{1,4}[45][0-9][0-9]|http/[0-9.]+\"? [45][0-9][0-9]"
 )
-_NAMELESS = "undefined (?:name|variable|symbol|reference|identifier|function|method|label)"
+_NAMELESS = r"undefined (?:name|variable|symbol|reference|identifier|function|method|label)\b"
 """A name that nothing defines fails when it is reached, whatever the tool that says so calls it."""
 _PHRASE_LEVELS = {
     "out of memory": FATAL,
@@ -83,6 +84,8 @@ _NOTHING = re.compile(
 )
 _COUNTED = re.compile(rb"(?:^|[\s(,])[1-9][0-9,]* \Z")
 _PATHS = re.compile(rb"[/_.\w-]\Z")
+_QUOTED = re.compile(rb"(?:`|\xe2\x80\x98)[\w.:]*\Z")
+"""Inside the quotation marks that stand around code: what is there is a name."""
 
 
 _GOOD = (
@@ -177,6 +180,8 @@ def _weighed(data: bytes, at: int, end: int, level: int) -> int:
     before = data[max(0, at - 12) : at]
     after = data[end : end + 12]
     if _NEGATED.search(before) or _NOTHING.match(after):
+        return NONE
+    if _QUOTED.search(before):
         return NONE
     if level == MENTION and _COUNTED.search(before):
         return ERROR

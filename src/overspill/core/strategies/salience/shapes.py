@@ -59,6 +59,39 @@ def heads(texts: Sequence[bytes]) -> list[int]:
     return found
 
 
+_FILE = re.compile(rb"[\w.~@/\\:-]*[/\\.][\w.~@/\\-]+\s*$")
+_POINTER = re.compile(rb" *--> \S+:\d+")
+
+
+def places(texts: Sequence[bytes]) -> dict[int, int]:
+    """For the findings that don't say where they are the unit that does: their file's name above, or a line below."""
+    found: dict[int, int] = {}
+    flush = [index for index, text in enumerate(texts) if text[:1] > b" "]
+    for index, following in pairwise([*flush, len(texts)]):
+        end = index + 1
+        if end == following:
+            continue
+        if _POINTER.match(texts[end]):
+            found[index] = end
+        elif texts[end].lstrip(b" \t")[:1].isdigit() and _FILE.match(texts[index]):
+            while end < following and texts[end][:1] in b" \t":
+                found[end] = index
+                end += 1
+    return found
+
+
+_POINTS = re.compile(rb"^ *--> \S+:\d", re.MULTILINE)
+_GUTTER = re.compile(rb" *(?:\d* +[|+-]|\d+ \|)(?: |$)")
+_INDENTED = re.compile(rb" {4}")
+
+
+def quoted(data: bytes) -> re.Pattern[bytes] | None:
+    """What lines begin with where this output quotes the source that its findings are about; None if it quotes none."""
+    if b"--> " in data and _POINTS.search(data):
+        return _GUTTER
+    return _INDENTED if b"\nE   " in data and b"\n>   " in data else None
+
+
 _DIGITS = b"0123456789"
 _SIGNS = b"{}[]()<>:;,.'\"`=+-*/\\|_!@#$%^&~?"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from operator import le, mul
 from typing import NamedTuple
@@ -50,42 +50,37 @@ def standing_out(texts: Sequence[bytes], forms: Sequence[Hashable]) -> Standing:
         groups.setdefault(name, []).append(index)
     for members in groups.values():
         if LEAST_ALIKE <= len(members) <= MOST_ALIKE:
-            alike, slots = _read([texts[index][:READ_BYTES] for index in members], members)
-            for slot in slots:
-                slot.grade(found, alike)
+            for alike, slots in _read([texts[index][:READ_BYTES] for index in members], members):
+                for slot in slots:
+                    slot.grade(found, alike)
     return found
 
 
-def _read(rows: Sequence[bytes], members: Sequence[int]) -> tuple[Sequence[int], list[_Slot]]:
-    """The members whose rows have as many parts as most, and the slots that these parts fill."""
-    width = _usual(Counter(len(_parts(row)) for row in rows[:LEAST_ALIKE])) or 1
-    tried: dict[int, tuple[list[int], list[_Slot]]] = {}
-    while width and width not in tried:
-        widths = Counter[int]()
-        alike: list[int] = []
-        slots = [_Slot(len(rows)) for _ in range(min(width, SLOTS))]
-        for first in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[first : first + ROWS_AT_ONCE]
-            whose = members[first : first + ROWS_AT_ONCE]
-            columns: Sequence[Sequence[bytes]] = _alike(some, width)
-            if columns:
-                widths[width] += len(some)
-                alike += whose
-            else:
-                split = [*map(_parts, some)]
-                widths.update(map(len, split))
-                alike += [member for member, parts in zip(whose, split, strict=True) if len(parts) == width]
-                columns = [*zip(*[parts for parts in split if len(parts) == width], strict=True)]
-            for slot, cells in zip(slots, columns, strict=False):
-                slot.see(cells)
-        tried[width] = alike, slots
-        width = _usual(widths)
-    alike, slots = tried.get(width, ([], []))
-    return (alike, slots) if len(alike) >= LEAST_ALIKE else ([], [])
+def _read(rows: Sequence[bytes], members: Sequence[int]) -> list[tuple[list[int], list[_Slot]]]:
+    """For each number of parts that enough rows have: the members of these rows, and the slots that the parts fill."""
+    by_width: dict[int, tuple[list[int], list[_Slot]]] = {}
 
+    def see(width: int, some: Sequence[int], columns: Iterable[Sequence[bytes]]) -> None:
+        if width not in by_width:
+            by_width[width] = [], [_Slot(len(rows)) for _ in range(min(width, SLOTS))]
+        alike, slots = by_width[width]
+        alike += some
+        for slot, cells in zip(slots, columns, strict=False):
+            slot.see(cells)
 
-def _usual(widths: Mapping[int, int]) -> int:
-    return max(widths, key=lambda width: (widths[width], width))
+    widths = Counter(len(_parts(row)) for row in rows[:LEAST_ALIKE])
+    usual = max(widths, key=lambda width: (widths[width], width))
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        some, whose = rows[first : first + ROWS_AT_ONCE], members[first : first + ROWS_AT_ONCE]
+        if columns := _alike(some, usual):
+            see(usual, whose, columns)
+            continue
+        parted: dict[int, list[tuple[int, list[bytes]]]] = {}
+        for member, parts in zip(whose, map(_parts, some), strict=True):
+            parted.setdefault(len(parts), []).append((member, parts))
+        for width, found in parted.items():
+            see(width, [member for member, _ in found], zip(*[parts for _, parts in found], strict=True))
+    return [(alike, slots) for alike, slots in by_width.values() if len(alike) >= LEAST_ALIKE]
 
 
 def _parts(row: bytes) -> list[bytes]:

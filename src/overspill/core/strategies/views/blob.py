@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 
 from overspill.core.measure import cut_after, cut_before
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave, room_bytes
+from overspill.core.strategies.views.landmarks import Found
+from overspill.core.strategies.views.offers import ViewSelection, interleave, room_bytes
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for, worths
 
 STRINGS_KEPT = 600

@@ -10,15 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
-from overspill.core.strategies.views.passages import (
-    Found,
-    Passages,
-    ViewSelection,
-    interleave,
-    names_within,
-    room_bytes,
-)
+from overspill.core.strategies.views.landmarks import Found, names_within
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, interleave, room_bytes
+from overspill.core.strategies.views.passages import LASTING_WITHIN, Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MODIFIERS = (
@@ -146,7 +140,9 @@ class CodeView:
     def __init__(self, room: Budget, call: Call) -> None:
         self._room = room
         self._query = query_for(call.question)
-        self._passages = Passages(room, self._query, landmarks=definitions, defines=defined_name)
+        self._passages = Passages(
+            room, self._query, landmarks=definitions, defines=defined_name, lasting=LASTING_WITHIN
+        )
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)
@@ -158,8 +154,8 @@ class CodeView:
             size = room_bytes(room)
             return interleave(
                 (0.08, passages.edges(min(400, size // 12), 0)),
-                (P.ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if self._query else 0.9, passages.outline()),
+                (ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if self._query else 0.9, passages.outline()),
             )
 
         count = sum(1 for mark in passages.landmarks if mark.level)

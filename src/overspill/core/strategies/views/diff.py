@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
 from overspill.core.strategies.views.code import defined_name
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, counted, interleave
+from overspill.core.strategies.views.landmarks import Found
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import LASTING_WITHIN, Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _MARK = re.compile(
@@ -23,6 +24,8 @@ _MARK = re.compile(
 )
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _OTHER_COUNTS = ("diff --cc ", "diff --combined ")
+FILES_KEPT = 4_000
+"""Of a diff of more files the first ones are named, and none are counted."""
 _GENERATED = re.compile(r"lock\b|\.lock|\.min\.|\.snap\b|\.svg\b|dist/|vendor/|generated|package-lock|\.map\b|\.pb\.")
 
 
@@ -61,12 +64,16 @@ class DiffView:
         self._commits = 0
         self._subject_open = False
         self._files: list[_File] = []
+        self._open: _File | None = None
+        """The one whose hunks are being read."""
         self._files_seen = 0
         self._in_header = False
         """Since a file's first line no hunk has begun."""
         self._old_left = self._new_left = 0
         """Lines of the hunk at hand that are still to come, on either side."""
-        self._passages = Passages(room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name)
+        self._passages = Passages(
+            room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name, lasting=LASTING_WITHIN
+        )
 
     def feed(self, block: Block) -> None:
         self._passages.feed(block)
@@ -100,11 +107,10 @@ class DiffView:
                 self._in_header = kind == "file"
                 name = _name_in(match.group().decode("utf-8", "replace"))
                 self._files_seen += 1
-                if len(self._files) < 4_000:
-                    line = block.line + data.count(b"\n", 0, start)
-                    self._files.append(
-                        _File(block.start + start, line, name, is_counted=not label.startswith(_OTHER_COUNTS))
-                    )
+                line = block.line + data.count(b"\n", 0, start)
+                self._open = _File(block.start + start, line, name, is_counted=not label.startswith(_OTHER_COUNTS))
+                if len(self._files) < FILES_KEPT:
+                    self._files.append(self._open)
                 yield start, 0.35 if _GENERATED.search(name) else 0.75, 3, name[:160]
             else:
                 self._open_hunk(match.group())
@@ -116,12 +122,12 @@ class DiffView:
         self._in_header = False
         found = _HUNK.match(header)
         self._old_left, self._new_left = (int(size or 1) for size in found.groups()) if found else (0, 0)
-        if found is None and self._files:
-            self._files[-1].is_counted = False
+        if found is None and self._open:
+            self._open.is_counted = False
 
     def _count(self, data: bytes, start: int, end: int) -> None:
         """Adds the changed lines of a stretch to the file it belongs to, as far as the hunk goes."""
-        if start >= end or not ((self._old_left or self._new_left) and self._files):
+        if start >= end or not ((self._old_left or self._new_left) and self._open):
             return
         part = data[start:end]
         added = part.count(b"\n+") + part.startswith(b"+")
@@ -132,8 +138,8 @@ class DiffView:
             added, removed, both = self._counted_by_line(part)
         self._new_left -= added + both
         self._old_left -= removed + both
-        self._files[-1].added += added
-        self._files[-1].removed += removed
+        self._open.added += added
+        self._open.removed += removed
 
     def _counted_by_line(self, part: bytes) -> tuple[int, int, int]:
         added = removed = both = 0
@@ -155,8 +161,8 @@ class DiffView:
 
         def ranked(room: Budget) -> Iterable[Span]:
             return interleave(
-                (P.ASKED_SHARE if asked else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if asked else 0.5, passages.outline()),
+                (ASKED_SHARE if asked else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if asked else 0.5, passages.outline()),
                 (0.0 if asked else 0.5, self._hunks()),
             )
 
@@ -190,6 +196,8 @@ class DiffView:
     def _describe(self, gap: Gap) -> str:
         inside = [file for file in self._files if gap.start <= file.start < gap.end]
         words = ", ".join(map(str, inside[:4]))
+        if words and len(self._files) < self._files_seen and gap.end > self._files[-1].start:
+            return words + ", …"
         return words + (f", {counted(len(inside) - 4, 'more file')}" if len(inside) > 4 else "")
 
 

@@ -16,7 +16,7 @@ from overspill.core.strategies.views.json_scan import Frame, Run, Scan
 from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection, State
 from overspill.core.strategies.views.json_tiles import Tiles, key_of
 from overspill.core.strategies.views.json_weighing import ROW_MEMBERS
-from overspill.core.strategies.views.passages import pool_bytes, room_bytes
+from overspill.core.strategies.views.offers import pool_bytes, room_bytes
 from overspill.core.strategies.views.query_terms import query_for, terms_in, worths
 
 STUDIED_BYTES = 2 << 20

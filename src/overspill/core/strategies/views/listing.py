@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, counted, interleave
+from overspill.core.strategies.views.landmarks import Found
+from overspill.core.strategies.views.offers import ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 DIRECTORIES_KEPT = 8_000

@@ -11,15 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
-from overspill.core.strategies.views.passages import (
-    Found,
-    Passages,
-    ViewSelection,
-    interleave,
-    names_within,
-    room_bytes,
-)
+from overspill.core.strategies.views.atoms import ATOM_BYTES
+from overspill.core.strategies.views.landmarks import Found, names_within
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, interleave, room_bytes
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _HTML_MARK = re.compile(
@@ -73,7 +68,7 @@ def _html_marks(block: Block) -> Iterator[Found]:
     last = -1
     for match in _HTML_MARK.finditer(data):
         start = data.rfind(b"\n", 0, match.start()) + 1
-        if match.start() - start > P.ATOM_BYTES:
+        if match.start() - start > ATOM_BYTES:
             start = match.start()
         if start == last or (start == 0 and block.column):
             continue
@@ -168,8 +163,8 @@ class MarkupView:
             size = room_bytes(room)
             return interleave(
                 (0.05, passages.edges(min(300, size // 16), 0)),
-                (P.ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if self._query else 0.9, passages.outline()),
+                (ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if self._query else 0.9, passages.outline()),
             )
 
         title = next((mark.label for mark in passages.landmarks if mark.label), "")

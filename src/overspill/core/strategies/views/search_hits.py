@@ -13,14 +13,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views.passages import (
-    Found,
-    Passages,
-    Replay,
-    ViewSelection,
-    counted,
-    interleave,
-)
+from overspill.core.strategies.views.landmarks import Found
+from overspill.core.strategies.views.offers import Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 RUNS_KEPT = 20_000

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
-from overspill.core.strategies.views import passages as P
-from overspill.core.strategies.views.passages import Found, Passages, ViewSelection, interleave, names_within
+from overspill.core.strategies.views.landmarks import Found, names_within
+from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.query_terms import query_for
 
 _LINE = re.compile(
@@ -75,8 +76,8 @@ class SettingsView:
 
         def ranked(room: Budget) -> Iterable[Span]:
             return interleave(
-                (P.ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
-                (1 - P.ASKED_SHARE if self._query else 0.9, passages.outline()),
+                (ASKED_SHARE if self._query else 0.0, passages.passages(totals)),
+                (1 - ASKED_SHARE if self._query else 0.9, passages.outline()),
                 (0.05, passages.edges(200, 0)),
             )
 

@@ -26,7 +26,8 @@ from overspill.core.strategies.views.columns import (
     split_wide,
     split_words,
 )
-from overspill.core.strategies.views.passages import Passages, Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.offers import Replay, ViewSelection, counted, interleave
+from overspill.core.strategies.views.passages import Passages
 from overspill.core.strategies.views.quantities import figure
 from overspill.core.strategies.views.query_terms import query_for
 
