@@ -331,3 +331,17 @@ def test_a_result_that_comes_again_is_the_same_again() -> None:
         assert line.tell({"content": [text(lines(2_000))]}, id="unknown").count(b"line") == 2_000
     assert line.tell({"content": [text(lines(2_000))]}) == first
     assert len(first) < 9_000
+
+
+def test_a_large_result_is_work_and_everything_else_passes_at_once() -> None:
+    line = Line()
+    for id in ("large", "small"):
+        line.ask("tools/call", {"name": "t"}, id=id)
+    large = line.conversation.begun_from_server(wire.response(b'"large"', {"content": [text(lines(3_000))]}) + b"\r\n")
+    assert not isinstance(large, bytes)
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":"%s"}\n' % (b"x" * 100_000)
+    assert line.conversation.begun_from_server(note) is note
+    small = wire.response(b'"small"', {"content": [text("small")]})
+    assert line.conversation.begun_from_server(small) is small
+    assert len(large()) < 9_000
+    assert large().endswith(b"}\r\n")

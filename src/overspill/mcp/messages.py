@@ -207,7 +207,7 @@ class Conversation:
         return found if isinstance(found, bytes) else found()
 
     def begun_from_server(self, line: bytes) -> bytes | Work:
-        """The same; a large result, which takes its time, is work for any thread: others may overtake it."""
+        """The same; a large result, which takes its time, is work for any thread."""
         try:
             found = self._from_server(line)
         except Exception as fault:

@@ -1,9 +1,8 @@
 """Stands between a host and a server that talk over pipes.
 
 Guarantees: two pumps, one for each direction, that read no faster than the other side takes; memory of
-the largest single message and a few megabytes; messages keep their order, a large result excepted, which
-those behind it overtake while it is bounded; stderr is the server's own; what is asked when the server has ended is
-answered, and its end at the start is overspill's end with the same status.
+the largest single message; every message keeps its place; stderr is the server's own; what is asked when
+the server has ended is answered, and its end at the start is overspill's end with the same status.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from overspill.mcp.beside import Beside
-
 if TYPE_CHECKING:
     from overspill.mcp.messages import Conversation, OwnCall, Turn
     from overspill.mcp.unlisted import Unlisted
@@ -32,7 +29,7 @@ ENDING_SECONDS = 1.5
 """Hosts give a server two seconds to end by itself."""
 KILLING_SECONDS = 0.4
 SWITCHING_SECONDS = 0.0005
-"""What a small message waits, each time, for the thread that bounds a large one; Python has ten times as much."""
+"""What a message the other way waits, each time, for the thread that bounds a large one; Python has ten times this."""
 
 
 def run(command: Sequence[str], prepare: Callable[[], Conversation]) -> int:
@@ -66,13 +63,13 @@ class Pump:
         self._from_server = process.stdout.fileno()
         self._host = Outlet(1)
         self._own = OwnCalls(conversation, self._host)
-        self._beside = Beside(self._host.write)
         self._host_done = threading.Event()
         self._server_done = threading.Event()
         self._ended = threading.Event()
         """Either side, or a signal: the main thread looks what it is."""
         self._signal = 0
         self._heard_chunks = 0
+        self._is_bounding = False
 
     def run(self) -> int:
         self._catch_signals()
@@ -92,7 +89,7 @@ class Pump:
     def _let_the_server_finish(self) -> None:
         """For as long as it says something that the host still reads, or that is on its way there."""
         before = -1
-        while (before != self._heard_chunks or self._beside.is_bounding) and not self._signal:
+        while (before != self._heard_chunks or self._is_bounding) and not self._signal:
             before = self._heard_chunks
             if self._server_done.wait(ENDING_SECONDS):
                 return
@@ -152,7 +149,6 @@ class Pump:
             while chunk := os.read(self._from_server, READ_BYTES):
                 self._to_host(lines.feed(chunk))
                 self._heard_chunks += 1
-            self._beside.drain()
             if rest := lines.rest():
                 last = self._conversation.from_server(rest)
                 self._host.write(last + b"\n" if self._conversation.is_started else last)
@@ -163,17 +159,18 @@ class Pump:
         self._ended.set()
 
     def _to_host(self, lines: list[bytes]) -> None:
+        """In their order; what is ready does not wait for a large result that has still to be bounded."""
         ready: list[bytes] = []
         lines.reverse()
         while lines:
-            size_bytes = len(lines[-1])
             became = self._conversation.begun_from_server(lines.pop())  # the work alone holds it
-            if isinstance(became, bytes):
-                ready.append(became)
-                continue
-            self._host.write(b"".join(ready))
-            ready.clear()
-            self._beside.put(became, size_bytes)
+            if not isinstance(became, bytes):
+                self._host.write(b"".join(ready))
+                ready.clear()
+                self._is_bounding = True
+                became = became()
+                self._is_bounding = False
+            ready.append(became)
         self._host.write(b"".join(ready))
 
     def _epitaph(self) -> str:
