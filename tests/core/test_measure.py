@@ -44,6 +44,16 @@ def test_a_cut_of_any_bytes_is_near_and_in_range(data: bytes, at: int) -> None:
     assert 0 <= cut_before(data, at) <= at <= cut_after(data, at) <= len(data)
 
 
+_BROKEN = [b"a", b"\x80", b"\xc3", b"\xe2\x82", b"\xf0\x90", b"\xf0\x9f\x91", b"\xed\xa0\x80", b"\xff", "é".encode()]
+
+
+@given(st.lists(st.sampled_from(_BROKEN), max_size=12).map(b"".join))
+def test_two_halves_of_broken_bytes_are_shown_as_the_whole_is(data: bytes) -> None:
+    for at in range(len(data) + 1):
+        for place in (cut_before(data, at), cut_after(data, at)):
+            assert readable(data[:place]) + readable(data[place:]) == readable(data)
+
+
 @given(
     st.lists(st.sampled_from([b"\x1b[1;31m", b"\x1b]0;title\x07", b"\x1bP1$r\x1b\\", b"text", b"\x1b(B"]), max_size=9)
 )

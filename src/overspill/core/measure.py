@@ -254,7 +254,7 @@ def _cluster_border(data: bytes, at: int, *, step: Literal[-1, 1]) -> int:
 
 
 def _whole_char(data: bytes, start: int, at: int) -> bool:
-    """Is ``at`` inside one valid code point that starts at ``start``?"""
+    """Is ``at`` inside one code point that starts at ``start``, be it broken off?"""
     return _next_char(data, start) > at
 
 
@@ -264,8 +264,8 @@ def _next_char(data: bytes, at: int) -> int:
     if width > 1:
         try:
             data[at : at + width].decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            return at + 1
+        except UnicodeDecodeError as broken:
+            return at + broken.end - broken.start  # the start of a code point that never ends is one character when shown
     return min(at + width, len(data))
 
 
