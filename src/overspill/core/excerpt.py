@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from operator import add, le
+from operator import add, le, sub
 
 from overspill.core.measure import Measure, Size, display, safe_part
 from overspill.core.model import Budget, Gap, Span, Totals
@@ -144,8 +144,8 @@ class Excerpt:
         touches_left = part.start == (self._kept[index - 1].end if index else 0)
         touches_right = part.end == (self._starts[index] if index < len(self._starts) else self._totals.bytes)
         more_gaps = 1 - touches_left - touches_right
-        costs = zip(self._used, self._costs.of(part), self._costs.mark, strict=True)
-        return tuple([used + cost + more_gaps * mark for used, cost, mark in costs])
+        used = map(add, self._used, self._costs.of(part))
+        return tuple(used if not more_gaps else map(add if more_gaps > 0 else sub, used, self._costs.mark))
 
     def _drop(self, part: Span) -> None:
         index = bisect_left(self._starts, part.start)

@@ -68,7 +68,7 @@ class Measure:
 
     def tokens(self, text: str) -> int:
         """By the counter, but never fewer than the ceiling of bytes per token allows."""
-        least = -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING)
+        least = -(-_utf8_bytes(text) // BYTES_PER_TOKEN_CEILING)
         try:
             return max(self._count(text), least)
         except Exception as fault:
@@ -81,7 +81,7 @@ class Measure:
         max_tokens, max_bytes, max_chars, max_lines = budget.bounds
         return Size(
             self.tokens(carried) if max_tokens else 0,
-            len(carried.encode("utf-8", "surrogatepass")) if max_bytes else 0,
+            _utf8_bytes(carried) if max_bytes else 0,
             len(carried) if max_chars else 0,
             count_lines(text) if max_lines else 0,
         )
@@ -107,6 +107,10 @@ class Measure:
         if self._count is estimate_tokens:
             return len(text) <= bound or tokens_ceiling(text) <= bound
         return False
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def within(size: Size, budget: Budget) -> bool:

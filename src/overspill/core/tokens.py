@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
@@ -332,6 +332,8 @@ def _rare() -> tuple[re.Pattern[str], ...]:
 def _near_weight(text: str) -> int:
     """What the characters weigh by their neighbours, each that is not ASCII as a "?"."""
     size = len(text)
+    if size <= _BLOCK_CHARS:
+        return min(_total(_ascii_weights(text)), size * _DEAREST)
     weight = 0
     for start in range(0, size, _BLOCK_CHARS):
         before = min(start, _REACH)
@@ -360,12 +362,21 @@ def _ascii_weights(block: str) -> bytes:
         int.from_bytes(codes.translate(weights), "little") for codes, weights in zip(_codes(block), _VIEWS, strict=True)
     )
     size = len(block) + _SPREAD
-    low_bits = int.from_bytes(b"\x01" * size, "little")
-    other_bits = low_bits * 0x7F
+    low_bits, other_bits = _bits_of_few(size) if size <= _FEW_BYTES else _bits(size)
     for distance in (1, 2):
         half, odd = lanes >> 1 & other_bits, lanes & low_bits
         lanes = half + (half + odd << 8 * distance)
     return lanes.to_bytes(size, "little").translate(_CLAMP)
+
+
+def _bits(size: int) -> tuple[int, int]:
+    """The lowest bit of each of so many bytes, and all but the highest."""
+    low_bits = int.from_bytes(b"\x01" * size, "little")
+    return low_bits, low_bits * 0x7F
+
+
+_FEW_BYTES = 512
+_bits_of_few = lru_cache(maxsize=_FEW_BYTES)(_bits)
 
 
 def _pairs(classes: bytes, *, distance: int = 1) -> bytes:
@@ -401,8 +412,16 @@ def _block_weights(text: str) -> bytes:
 
 def _total(weights: bytes) -> int:
     """The sum of bytes, by the one loop of the standard library that adds them up in C."""
+    # Modulo 65,521, which 256 bytes of at most 255 stay below.
+    added = _adler32()
+    if len(weights) <= 256:
+        return added(weights, 0) & 0xFFFF
+    view = memoryview(weights)
+    return sum([added(view[start : start + 256], 0) & 0xFFFF for start in range(0, len(weights), 256)])
+
+
+@cache
+def _adler32() -> Callable[[bytes | memoryview, int], int]:
     from zlib import adler32
 
-    # Modulo 65,521, which 256 bytes of at most 255 stay below.
-    view = memoryview(weights)
-    return sum(adler32(view[start : start + 256], 0) & 0xFFFF for start in range(0, len(weights), 256))
+    return adler32

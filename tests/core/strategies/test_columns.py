@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.core.model import Block, Span
-from overspill.core.strategies.views.columns import EXTREMES_KEPT, MISSING, Column, Lines, number_of
+from overspill.core.strategies.views.columns import EXTREMES_KEPT, MISSING, Column, Delimited, Lines, number_of
 from overspill.core.strategies.views.offers import Replay
 
 CELLS = st.lists(
@@ -81,3 +81,18 @@ def test_an_order_is_worked_out_once_and_only_as_far_as_asked() -> None:
     assert [span.start for span in replay] == [0, 1, 2, 3, 4]
     assert [span.start for span in first] == [2, 3, 4]
     assert told == [0, 1, 2, 3, 4]
+
+
+_EVEN = st.lists(st.lists(st.sampled_from([b"", b"1", b" a ", b"-2.5", b'"', b"\r", b"\t"]), min_size=1, max_size=4))
+
+
+@given(_EVEN, st.sampled_from([b",", b"\t", b";"]), st.integers(2, 4))
+def test_cells_by_column_are_those_of_each_line(rows: list[list[bytes]], delimiter: bytes, width: int) -> None:
+    cells = Delimited(delimiter)
+    lines = [delimiter.join(row) + b"\n" for row in rows]
+    table = [[cell.strip() for cell in cells(line)] for line in lines]
+    columns = cells.columns(b"".join(lines), len(lines), width)
+    if columns and rows:
+        assert [*map(list, zip(*columns, strict=True))] == table
+    elif rows and all(len(row) == width for row in table):
+        assert any(mark in line for line in lines for mark in (b'"', b"\r"))

@@ -109,7 +109,7 @@ def test_findings_know_the_unit_that_says_where_they_are() -> None:
 def test_a_finding_that_is_shown_brings_the_unit_that_says_where() -> None:
     scores, costs, joined = [0.0, *[2.0] * 9, 5.0], [9.0] * 11, [True] * 11
     forms = [(b"name",), *[(b"usual",)] * 9, (b"finding",)]
-    chosen = selection.order(scores, costs, joined, forms, max_tokens=50, places={10: 0})
+    chosen = [*selection.order(scores, costs, joined, forms, max_tokens=50, places={10: 0})]
     assert chosen.index(0) == chosen.index(10) + 1
     assert 0 not in selection.order(scores, costs, joined, forms, max_tokens=50)
 
@@ -225,9 +225,9 @@ def test_an_order_names_each_unit_at_most_once(rows: list[tuple[float, int, bool
     costs = [float(cost) for _, cost, _ in rows]
     joined = [together for _, _, together in rows]
     forms = [(b"w%d" % (index % 5),) for index in range(len(rows))]
-    chosen = selection.order(scores, costs, joined, forms, max_tokens=max_tokens)
+    chosen = [*selection.order(scores, costs, joined, forms, max_tokens=max_tokens)]
     assert len(set(chosen)) == len(chosen)
-    assert chosen == selection.order(scores, costs, joined, forms, max_tokens=max_tokens)
+    assert chosen == [*selection.order(scores, costs, joined, forms, max_tokens=max_tokens)]
     if rows:
         assert chosen
 
@@ -235,13 +235,15 @@ def test_an_order_names_each_unit_at_most_once(rows: list[tuple[float, int, bool
 def test_what_was_said_is_worth_less_the_next_time() -> None:
     forms = [(b"disk", b"full")] * 50 + [(b"volume", b"gone")]
     scores = [3.0] * 50 + [2.5]
-    chosen = selection.order(scores, [10.0] * 51, [False] * 51, forms, max_tokens=200)
+    chosen = [*selection.order(scores, [10.0] * 51, [False] * 51, forms, max_tokens=200)]
     assert chosen.index(50) <= 3
 
 
 def test_a_gap_shorter_than_its_mark_is_no_gap() -> None:
     scores = [3.0, -9.0, 3.0]
-    chosen = selection.order(scores, [10.0, 2.0, 10.0], [False, True, True], [(b"a",), (b"b",), (b"c",)], max_tokens=60)
+    chosen = [
+        *selection.order(scores, [10.0, 2.0, 10.0], [False, True, True], [(b"a",), (b"b",), (b"c",)], max_tokens=60)
+    ]
     assert sorted(chosen) == [0, 1, 2]
 
 

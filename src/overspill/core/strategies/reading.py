@@ -8,7 +8,7 @@ salience of single lines always has a say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from overspill.core.strategies.auto import Auto
 from overspill.core.strategies.salience import features, model, question, selection, severity, shapes, trouble, units
 from overspill.core.strategies.salience.contents import Contents
 from overspill.core.strategies.salience.pool import Pool
+from overspill.core.strategies.views.offers import Replay
 
 if TYPE_CHECKING:
     from overspill.core.strategies.rules import Judged
@@ -31,6 +32,8 @@ KEPT_LEAD = 4.0
 """By so much lines that a rule keeps are worth more than the best of the others, in the scores' own unit."""
 KEPT_SHARE = 0.5
 """The share of the room that they may take before a view does."""
+TORN = 8
+"""Where what is shown comes in more runs than these, a gap is told of in the fewest words."""
 _FEW = re.compile(
     rb"(?i)(?<![\d.,])[1-9] (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\b(?:failures|errors)[=:] ?[1-9]\b"
 )
@@ -113,9 +116,9 @@ class AutoSelection:
     ) -> None:
         self._weigh, self._form, self._view = weigh, form, view
         self._complete, self._repeat = complete, repeat
-        self._gaps = 0
-        self._ordered: list[int] = []
+        self._ordered = Replay[int](())
         self._ordered_for = 0.0
+        self._stretches: int | None = 0
 
     def weigh(self) -> None:
         """Does now what is otherwise done when a unit's worth is first asked for, which some views never do."""
@@ -172,16 +175,16 @@ class AutoSelection:
             self._fill_salient(excerpt, chosen)
             return
         if self._judged is not None and self._judged.keep:
-            asked_for = [unit for unit in chosen if unit in self._judged.keep]
-            self._fill_salient(excerpt, asked_for, leave=1 - KEPT_SHARE)
+            self._fill_salient(excerpt, _among(chosen, self._judged.keep), leave=1 - KEPT_SHARE)
         if self._form.errors_share:
-            severe = [unit for unit in chosen if self._evidence.levels[unit] >= severity.ERROR]
+            severe = _among(chosen, trouble.told(self._evidence.levels, severity.ERROR))
             self._fill_salient(excerpt, severe, leave=1 - self._form.errors_share)
         self._view.fill(_Shared(excerpt, 1 - self._form.view_share))
         self._fill_salient(excerpt, chosen)
         self._view.fill(excerpt)
 
-    def _chosen(self, excerpt: Excerpt) -> list[int]:
+    def _chosen(self, excerpt: Excerpt) -> Iterable[int]:
+        """Units in the order of their worth, which is worked out as far as somebody asks."""
         room = excerpt.room
         tokens = room.max_tokens or room.bytes_ceiling / ROOM_BYTES_PER_TOKEN
         if room.max_bytes:
@@ -201,12 +204,19 @@ class AutoSelection:
             news=self._evidence.news,
         )
         if self._judged is not None:
-            chosen = [unit for unit in chosen if unit not in self._judged.drop]
-        self._gaps = selection.stretches(chosen)
-        self._ordered = chosen
-        return chosen
+            drop = self._judged.drop
+            chosen = (unit for unit in chosen if unit not in drop)
+        self._ordered, self._stretches = Replay(chosen), None
+        return self._ordered
 
-    def _fill_salient(self, excerpt: Excerpt, chosen: list[int], *, leave: float = 0.0) -> None:
+    @property
+    def _gaps(self) -> int:
+        """In about how many runs of neighbours the best units come."""
+        if self._stretches is None:
+            self._stretches = selection.stretches([*self._ordered])
+        return self._stretches
+
+    def _fill_salient(self, excerpt: Excerpt, chosen: Iterable[int], *, leave: float = 0.0) -> None:
         cut = self._evidence.units
         misses = 0
         blocks: Mapping[int, range] = self._judged.blocks if self._judged else {}
@@ -228,11 +238,23 @@ class AutoSelection:
                 return f"{severe}; {told}" if severe else told
         if gap.last_line - gap.first_line < 3:
             return ""
-        contents = self._contents.describe(gap, listed=1 if self._gaps > 8 else 3)
-        return contents.split("; ")[0] if self._gaps > 8 else contents
+        is_torn = self._gaps > TORN
+        contents = self._contents.describe(gap, listed=1 if is_torn else 3)
+        return contents.split("; ")[0] if is_torn else contents
 
     def mark(self, gap: Gap, words: str) -> str | None:
         return self._view.mark(gap, words) if self._view is not None else None
+
+
+def _among(chosen: Iterable[int], wanted: Iterable[int]) -> Iterator[int]:
+    """Those that are wanted, in the order of what is chosen, which is asked no further than they go."""
+    left = {*wanted}
+    for unit in chosen if left else ():
+        if unit in left:
+            left.remove(unit)
+            yield unit
+            if not left:
+                return
 
 
 def _telling(text: bytes) -> str:

@@ -7,7 +7,7 @@ Leaves to others the exact fit: the renderer counts for real and skips what does
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import exp
 
 MARK_TOKENS = 10.0
@@ -45,8 +45,8 @@ def order(
     places: Mapping[int, int] | None = None,
     repeat: float = 0.6,
     news: Mapping[int, bytes] | None = None,
-) -> list[int]:
-    """Indices of the units worth showing, best first, until about ``max_tokens`` are spent.
+) -> Iterator[int]:
+    """Indices of the units worth showing, best first, until about ``max_tokens`` are spent; as far as somebody asks.
 
     ``forms`` are the telling words of each unit: what has been said already is worth ``repeat`` of it the next time.
     ``heads`` are the units that name the section of each one (-1: none): one that says something new makes its own new.
@@ -55,35 +55,39 @@ def order(
     """
     size = len(scores)
     if not size:
-        return []
+        return
     top = max(scores)
     worth = [exp(score - top) for score in scores]
     taken = bytearray(size)
-    kept: list[int] = []
+    near = bytearray(size)
+    """Whether one that is taken stands so near that it could be joined."""
     said: dict[bytes, float] = {}
     news = news or {}
     told: set[bytes] = set()
     fresh = bytearray(size)
+    new_words: dict[int, float] = {}
+    """How much of the words of a form is new, by the form's identity, until another unit is taken."""
     beside = [False, *joined[1:], False]
 
     def weighed(index: int) -> float:
         """Worth per token, with the neighbours that join the unit to a kept one where they cost less than a mark."""
         by_new = fresh[index]
         left = right = MARK_TOKENS
-        spent, at = 0.0, index
-        while beside[at] and spent < MARK_TOKENS and index - at < BRIDGE_UNITS:
-            at -= 1
-            if taken[at]:
-                left, by_new = spent, by_new or fresh[at]
-                break
-            spent += costs[at]
-        spent, at = 0.0, index + 1
-        while beside[at] and spent < MARK_TOKENS and at - index <= BRIDGE_UNITS:
-            if taken[at]:
-                right, by_new = spent, by_new or fresh[at]
-                break
-            spent += costs[at]
-            at += 1
+        if near[index]:
+            spent, at = 0.0, index
+            while beside[at] and spent < MARK_TOKENS and index - at < BRIDGE_UNITS:
+                at -= 1
+                if taken[at]:
+                    left, by_new = spent, by_new or fresh[at]
+                    break
+                spent += costs[at]
+            spent, at = 0.0, index + 1
+            while beside[at] and spent < MARK_TOKENS and at - index <= BRIDGE_UNITS:
+                if taken[at]:
+                    right, by_new = spent, by_new or fresh[at]
+                    break
+                spent += costs[at]
+                at += 1
         worthy = max(LEAST_NEW, new_of(index))
         if by_new and worthy < BLOCK_NEW:
             worthy = BLOCK_NEW
@@ -93,7 +97,10 @@ def order(
     def new_of(index: int) -> float:
         """How much of the unit was not said before."""
         words = forms[index]
-        new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
+        new = new_words.get(id(words), -1.0)
+        if new < 0:
+            new = sum([said.get(word, 1.0) for word in words]) / len(words) if words else said.get(b"", 1.0)
+            new_words[id(words)] = new
         if new < TOLD_NEW and index in news and news[index] not in told:
             return TOLD_NEW
         return new
@@ -101,10 +108,13 @@ def order(
     # only the promising ones compete: the rest can come in as neighbours
     promise = [value / (cost + MARK_TOKENS) for value, cost in zip(worth, costs, strict=True)]
     ranked = sorted(range(size), key=promise.__getitem__, reverse=True)[: 100 + int(max_tokens) // 2]
-    heap = [(-promise[index], index) for index in ranked]
+    # those in the order of their promise wait apart: the heap of those that were weighed again stays small
+    waiting = [(-promise[index], index) for index in reversed(ranked)]
+    heap: list[tuple[float, int]] = []
     spent = 0.0
-    while heap and spent < max_tokens:
-        negative, index = heapq.heappop(heap)
+    while (heap or waiting) and spent < max_tokens:
+        is_first = bool(waiting) and (not heap or waiting[-1] < heap[0])
+        negative, index = waiting.pop() if is_first else heapq.heappop(heap)
         if taken[index]:
             continue
         now = weighed(index)
@@ -115,12 +125,15 @@ def order(
         chosen = [index, *_bridges(index, joined, taken, costs)]
         for unit in chosen:
             taken[unit] = 1
-            kept.append(unit)
             spent += costs[unit]
             for word in forms[unit] or (b"",):
                 said[word] = said.get(word, 1.0) * repeat
             if unit in news:
                 told.add(news[unit])
+        new_words.clear()
+        first, last = min(chosen), max(chosen)
+        reach = range(max(0, first - BRIDGE_UNITS), min(size, last + 1 + BRIDGE_UNITS))
+        near[reach.start : reach.stop] = b"\1" * len(reach)
         fresh[index] = new >= BLOCK_NEW
         head = heads[index] if heads and fresh[index] else -1
         if head >= 0 and not taken[head]:
@@ -131,15 +144,14 @@ def order(
             fresh[place] = 1
             worth[place] = max(worth[place], PLACE_SHARE * worth[index])
             heapq.heappush(heap, (-weighed(place), place))
-        first, last = min(chosen), max(chosen)
         if not (first and joined[first] and taken[first - 1]) and not (
             last + 1 < size and joined[last + 1] and taken[last + 1]
         ):
             spent += MARK_TOKENS
-        for near in (*range(first - BRIDGE_UNITS, first), *range(last + 1, last + 1 + BRIDGE_UNITS)):
-            if 0 <= near < size and not taken[near]:
-                heapq.heappush(heap, (-weighed(near), near))
-    return kept
+        for unit in reach:
+            if not (first <= unit <= last or taken[unit]):
+                heapq.heappush(heap, (-weighed(unit), unit))
+        yield from chosen
 
 
 def _bridges(index: int, joined: Sequence[bool], taken: bytearray, costs: Sequence[float]) -> list[int]:

@@ -11,6 +11,7 @@ import binascii
 import heapq
 import re
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from overspill.core.measure import cut_after, cut_before
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
@@ -55,12 +56,16 @@ def form_of(sample: bytes) -> str:
     if (sample.count(b"\0") > 2 and odd > 0.02 * len(sample)) or odd > 0.1 * len(sample):
         return "binary"
     lines = [line for line in sample.split(b"\n")[:-1] or [sample] if line.strip()]
-    if lines and sum(len(line) for line in lines if _BASE64_LINE.match(line)) > 0.9 * sum(map(len, lines)):
+    most = sum(map(len, lines))
+    others = accumulate(len(line) for line in lines if not _BASE64_LINE.match(line))
+    if lines and not any(most - other <= 0.9 * most for other in others):
         return "base64"
-    long = sum(len(line) for line in lines if len(line) > 400)
+    long = sum([len(line) for line in lines if len(line) > 400])
+    if long <= 0.7 * len(sample):
+        return ""
     blanks = sample.count(b" ") + sample.count(b"\n")
     code = sum(sample.count(sign) for sign in (b"(", b"{", b";", b"=", b","))
-    if long > 0.7 * len(sample) and blanks < 0.1 * len(sample) and code > 0.08 * len(sample):
+    if blanks < 0.1 * len(sample) and code > 0.08 * len(sample):
         return "minified"
     return ""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.strategies.views.landmarks import Found, names_within
@@ -64,11 +65,20 @@ def sniff(sample: bytes, call: Call) -> float:
     lines = [line for line in sample.split(b"\n")[:400] if line.strip()]
     if len(lines) < 5:
         return 0.0
-    share = sum(1 for line in lines if len(line) < 400 and _CODE_LINE.match(line)) / len(lines)
+    named = bool(_CODE_SUFFIX.search(call.command) and _READERS.search(call.command + " " + call.tool))
+    most_others = (0.8 if named else 0.55) * len(lines)
+    others = sum(1 for _ in islice((line for line in lines if not _is_code(line)), int(most_others) + 1))
+    if others > most_others:
+        return 0.0
+    share = (len(lines) - others) / len(lines)
     sure = share * 0.9 if share > 0.45 and _has_definitions(sample) else share * 0.4
-    if _CODE_SUFFIX.search(call.command) and _READERS.search(call.command + " " + call.tool):
+    if named:
         sure = max(sure, 0.55) + 0.3 if share > 0.2 else sure
     return min(1.0, sure)
+
+
+def _is_code(line: bytes) -> bool:
+    return len(line) < 400 and _CODE_LINE.match(line) is not None
 
 
 def _has_definitions(sample: bytes) -> bool:

@@ -26,6 +26,8 @@ EXTREMES_KEPT = 3
 PART_CELLS = 64
 """So many are looked through again after the largest of them was taken."""
 SERIES_KEPT = 60_000
+_SEEN_AT_ONCE = 256
+"""More different values than are kept show among so many cells already, as a rule."""
 MISSING_ROWS_KEPT = 8
 FIRST_ROWS_KEPT = 3
 USUAL_ROWS = 30
@@ -35,6 +37,7 @@ _NUMBER = re.compile(rb"[-+]?[$]?(\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(%|[KMG
 _NUMBER_STARTS = b"0123456789-+$."
 _DIGITS = frozenset(b"0123456789")
 _MOST_EXACT = 1e15
+_BLANKS = (b" ", b"\t", b"\v", b"\f")
 _UNITS = {b"K": 1e3, b"M": 1e6, b"G": 1e9, b"T": 1e12}
 
 
@@ -54,20 +57,35 @@ def number_of(cell: bytes) -> float | None:
     return -value if cell.lstrip().startswith(b"-") else value
 
 
-def split_on(delimiter: bytes) -> Cells:
+@dataclass(frozen=True, slots=True)
+class Delimited:
     """Cells of delimited text; quoted cells by the rules of CSV."""
-    text = delimiter.decode()
 
-    def cells(line: bytes) -> Sequence[bytes]:
+    delimiter: bytes
+
+    def __call__(self, line: bytes) -> Sequence[bytes]:
         line = line.rstrip(b"\r\n")
         if b'"' not in line:
-            return line.split(delimiter)
+            return line.split(self.delimiter)
         try:
-            return [cell.encode("latin-1") for cell in next(csv.reader([line.decode("latin-1")], delimiter=text))]
+            rows = csv.reader([line.decode("latin-1")], delimiter=self.delimiter.decode())
+            return [cell.encode("latin-1") for cell in next(rows)]
         except (csv.Error, StopIteration):
-            return line.split(delimiter)
+            return line.split(self.delimiter)
 
-    return cells
+    def columns(self, data: bytes, lines: int, width: int) -> list[list[bytes]]:
+        """The cells of whole lines, column by column, where each line has just so many and no quotes; else nothing."""
+        if b'"' in data or b"\r" in data or data.count(self.delimiter) != lines * (width - 1):
+            return []
+        # a cell that is nothing but a line end parts the lines: one look shows whether they are all as wide
+        cells = data.replace(b"\n", self.delimiter + b"\n" + self.delimiter).split(self.delimiter)
+        step = width + 1
+        if cells[width::step].count(b"\n") != lines:
+            return []
+        columns = [cells[number : step * lines : step] for number in range(width)]
+        if any(blank in data for blank in _BLANKS):
+            return [[*map(bytes.strip, column)] for column in columns]
+        return columns
 
 
 def split_on_bars(line: bytes) -> Sequence[bytes]:
@@ -172,14 +190,20 @@ class Column:
 
         Where some of ``of`` rows end before this column, ``places`` are those of the others among them.
         """
+        self.take([*map(bytes.strip, cells)], rows, places=places, of=of)
+
+    def take(self, cells: Sequence[bytes], rows: Rows, *, places: Sequence[int] | None = None, of: int = 0) -> None:
+        """The same of cells that have no blanks around them."""
         self.rows += len(cells)
-        cells = [*map(bytes.strip, cells)]
+        if self.values is not None and len({*cells[:_SEEN_AT_ONCE]}) > VALUES_KEPT:
+            self._forget_values()
         present = Counter(cells) if self.values is not None else None
         numbers = _numbers(cells)
         if (room := SERIES_KEPT - len(self.series)) > 0:
             self.series.extend((numbers if places is None else _placed(numbers, places, of))[:room])
-        is_finite = math.isfinite(sum(numbers))
-        if self.is_exact:
+        is_numeric = numbers.count(math.nan) < len(numbers)
+        is_finite = is_numeric and math.isfinite(sum(numbers))
+        if self.is_exact and is_numeric:
             held = cells if is_finite else [cell for cell, at in zip(cells, numbers, strict=True) if not math.isnan(at)]
             known = numbers if is_finite else [number for number in numbers if not math.isnan(number)]
             self.is_exact = _DIGITS.issuperset(map(itemgetter(-1), held)) and (
@@ -192,7 +216,7 @@ class Column:
                 self.quantities = None
         if is_finite:
             self._measure(numbers, rows)
-        else:
+        elif is_numeric:
             finite = [at for at, number in enumerate(numbers) if math.isfinite(number)]
             self._measure([numbers[at] for at in finite], Picked(rows, finite))
         if not MISSING.isdisjoint(present or cells):
@@ -205,8 +229,7 @@ class Column:
     def _count(self, present: Counter[bytes], cells: Sequence[bytes], rows: Rows) -> None:
         values = self.values
         if values is None or len(values) + len(present.keys() - values.keys()) > VALUES_KEPT:
-            self.values = None
-            self.first_rows.clear()
+            self._forget_values()
             return
         for cell, count in present.items():
             before = values[cell]
@@ -218,6 +241,10 @@ class Column:
             values[cell] = before + count
             if values[cell] >= USUAL_ROWS:
                 del first[1:]
+
+    def _forget_values(self) -> None:
+        self.values = None
+        self.first_rows.clear()
 
     def _measure(self, numbers: list[float], rows: Rows) -> None:
         """Mean and spread, merged with those so far; the extremes; the largest changes from row to row."""

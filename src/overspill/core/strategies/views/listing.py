@@ -56,19 +56,22 @@ def sniff(sample: bytes, call: Call) -> float:
     if len(lines) < 4:
         return 0.0
     listed = bool(_LISTER.search(call.command)) or call.tool.lower() in ("ls", "find", "glob", "list", "tree")
-    entries = sum(
-        1
-        for line in lines
-        if _LS.match(line)
-        or _PATH.match(line.strip())
-        or _TREE.match(line)
-        or _opens(line)
-        or line.startswith(b"total ")
-    )
-    share = entries / len(lines)
+    least = 0.3 if listed else 0.7
+    share = 1.0
+    others = (line for line in lines if not _is_entry(line))
+    for number, _ in enumerate(others, 1):
+        share = (len(lines) - number) / len(lines)
+        if share <= least:
+            return 0.0
     if share > 0.7:
         return 0.95 if listed else 0.75
-    return 0.55 if listed and share > 0.3 else 0.0
+    return 0.55
+
+
+def _is_entry(line: bytes) -> bool:
+    return bool(
+        _LS.match(line) or _PATH.match(line.strip()) or _TREE.match(line) or _opens(line) or line.startswith(b"total ")
+    )
 
 
 def _opens(line: bytes) -> bool:

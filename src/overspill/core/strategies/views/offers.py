@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import Generic, TypeVar
 
 from overspill.core.model import Budget, Gap, Span
 from overspill.core.ports import Excerpt
 
 REFUSALS = 40
 """Spans that did not fit after which a view stops offering."""
+Offered = TypeVar("Offered")
 ASKED_SHARE = 0.9
 """Of the room, what goes to the passages that speak to the question; the rest to the outline."""
 
@@ -39,19 +41,19 @@ def pool_bytes(room: Budget) -> int:
     return max(256 * 1024, min(8 * room.bytes_ceiling, 2 * 1024 * 1024))
 
 
-class Replay:
-    """Spans in an order that is worked out once, as far as somebody asks, and told again at every fill."""
+class Replay(Generic[Offered]):
+    """An order that is worked out once, as far as somebody asks, and told again at every fill."""
 
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._rest, self._told = iter(spans), list[Span]()
+    def __init__(self, offers: Iterable[Offered]) -> None:
+        self._rest, self._told = iter(offers), list[Offered]()
 
-    def __iter__(self) -> Iterator[Span]:
+    def __iter__(self) -> Iterator[Offered]:
         for at in count():
             if at == len(self._told):
-                span = next(self._rest, None)
-                if span is None:
+                offer = next(self._rest, None)
+                if offer is None:
                     return
-                self._told.append(span)
+                self._told.append(offer)
             yield self._told[at]
 
 

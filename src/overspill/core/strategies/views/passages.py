@@ -72,8 +72,8 @@ class Passages:
         self.landmarks_seen = 0
         self.lines = 0
         self._atoms: list[Atom] | None = None
-        self._answers: Replay | None = None
-        self._outline: Replay | None = None
+        self._answers: Replay[Span] | None = None
+        self._outline: Replay[Span] | None = None
 
     def feed(self, block: Block) -> None:
         self._atoms = self._answers = self._outline = None

@@ -50,10 +50,10 @@ def sniff(sample: bytes, call: Call) -> float:
         if not searched and diagnostic > 0.3 * len(lines):
             return 0.2
         return 0.95 if searched else 0.7
+    if not searched:
+        return 0.0
     plain = sum(1 for line in lines if _PLAIN_HIT.match(line)) / len(lines)
-    if searched:
-        return 0.85 if plain > 0.6 else 0.5 + 0.1 * plain
-    return 0.0
+    return 0.85 if plain > 0.6 else 0.5 + 0.1 * plain
 
 
 def _looks_like_path(path: bytes) -> bool:

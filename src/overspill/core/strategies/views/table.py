@@ -17,11 +17,11 @@ from overspill.core.strategies.views.columns import (
     SERIES_KEPT,
     Cells,
     Column,
+    Delimited,
     Lines,
     Picked,
     split_markdown,
     split_markdown_within,
-    split_on,
     split_on_bars,
     split_wide,
     split_words,
@@ -34,6 +34,8 @@ from overspill.core.strategies.views.query_terms import query_for
 COLUMNS_KEPT = 40
 HEADER_WITHIN = 12
 FIRST_ROWS = 6
+ROW_BYTES = 4_000
+"""A longer line is no row."""
 _MOST = re.compile(
     r"\b(?:max\w*|most|largest|highest|biggest|greatest|top|costliest|priciest|longest|widest|peak|record|rise|hog\w*|"
     r"burn\w*|heaviest|slowest|worst|expensive)\b",
@@ -70,7 +72,7 @@ def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
             if len(names) == len(split_markdown(lines[start + 1])) >= 2 and alike >= max(3, 0.9 * len(rows)):
                 return start, split_markdown_within(len(names)), 0.9
     for delimiter, least in ((b"\t", 2), (b",", 3), (b";", 3), (b"|", 3)):
-        split = split_on(delimiter)
+        split = Delimited(delimiter)
         counts = [len(split(line)) if delimiter in line else 1 for line in lines]
         for start in range(min(HEADER_WITHIN, len(lines) - 3)):
             width = counts[start]
@@ -79,7 +81,7 @@ def shape_of(lines: Sequence[bytes]) -> tuple[int, Cells, float] | None:
             body = [count for count, line in zip(counts[start + 1 :], lines[start + 1 :], strict=True) if line.strip()]
             alike = sum(count == width for count in body)
             if len(body) >= 3 and alike >= 0.9 * len(body) and _is_header(lines[start], delimiter):
-                cells = split_on_bars if delimiter == b"|" else split_on(delimiter)
+                cells = split_on_bars if delimiter == b"|" else split
                 return start, cells, 0.9 if delimiter != b"," or width > 3 else 0.75
     for start in range(min(HEADER_WITHIN, len(lines) - 3)):
         header = lines[start].strip()
@@ -142,24 +144,45 @@ class TableView:
         texts = lines_of(block.data)
         lines = Lines(block, texts, [*accumulate(map(len, texts), initial=0)])
         first = 0 if self._cells else self._begin(lines)
+        if columns := self._even(lines, first):
+            rows = Picked(lines, range(first, len(lines)))
+            self._note(rows)
+            for column, held in zip(self._columns, columns, strict=False):
+                column.take(held, rows)
+            return
         rows, cells = self._rows_of(lines, first)
         if not rows:
             return
-        self._rows += len(rows)
-        self._first += [rows[at] for at in range(min(len(rows), FIRST_ROWS - len(self._first)))]
-        self._last = rows[len(rows) - 1]
+        self._note(rows)
         if min(map(len, cells)) >= len(self._columns):
-            for column, held in zip(self._columns, zip(*cells, strict=False), strict=False):
-                column.see(held, rows)
+            for column, each in zip(self._columns, zip(*cells, strict=False), strict=False):
+                column.see(each, rows)
             return
         for number, column in enumerate(self._columns):
             places = [at for at, row in enumerate(cells) if len(row) > number]
             column.see([cells[at][number] for at in places], Picked(rows, places), places=places, of=len(cells))
 
+    def _note(self, rows: Picked) -> None:
+        self._rows += len(rows)
+        self._first += [rows[at] for at in range(min(len(rows), FIRST_ROWS - len(self._first)))]
+        self._last = rows[len(rows) - 1]
+
+    def _even(self, lines: Lines, first: int) -> list[list[bytes]]:
+        """The cells by column, where all lines are rows that fall into the same cells; else nothing."""
+        cells, texts = self._cells, lines.texts[first:] if first else lines.texts
+        if not isinstance(cells, Delimited) or self._width < 2 or not texts or max(map(len, texts)) > ROW_BYTES:
+            return []
+        if not self._rows and _RULE.fullmatch(texts[0].strip()):
+            return []
+        if cells.delimiter.isspace() and any(map(bytes.isspace, texts)):
+            return []
+        data = lines.block.data[lines.starts[first] :] if first else lines.block.data
+        return cells.columns(data if data.endswith(b"\n") else data + b"\n", len(texts), self._width)
+
     def _begin(self, lines: Lines) -> int:
         """Finds the header; returns where the rows begin."""
         shape = shape_of(lines.texts[:160])
-        start, self._cells = (shape[0], shape[1]) if shape else (0, split_on(b","))
+        start, self._cells = (shape[0], shape[1]) if shape else (0, Delimited(b","))
         self._header = [lines[at] for at in range(start + 1)]
         names = self._cells(lines.texts[start])
         self._width = len(names)
@@ -175,7 +198,7 @@ class TableView:
         places: list[int] = []
         table: list[Sequence[bytes]] = []
         for at, text in enumerate(lines.texts[first:] if first else lines.texts, first):
-            if len(text) > 4_000 or text.isspace():
+            if len(text) > ROW_BYTES or text.isspace():
                 self._regular = False
                 self._complete &= text.isspace()
                 continue
@@ -199,7 +222,7 @@ class TableView:
         outstanding = Replay(self._outstanding())
 
         def ranked(room: Budget) -> Iterable[Span]:
-            header = [line for line in self._header[-1:] if len(line.data) < 4_000]
+            header = [line for line in self._header[-1:] if len(line.data) < ROW_BYTES]
             yield from header
             yield from self._first[:1]
             yield from interleave(
