@@ -17,70 +17,59 @@ from collections.abc import Iterator
 CHUNK_BYTES = 1 << 16
 
 
-def log(size: int) -> Iterator[bytes]:
-    """An ordinary service log with its share of warnings, a few errors and one fatal line, in chunks."""
-    made, number = 0, 0
-    while made < size:
-        lines = []
-        for _ in range(600):
-            number += 1
-            level, text = (
-                b"INFO",
-                b"handled request %d for user-%d in %d ms" % (number, number * 7919 % 50021, number % 613),
-            )
-            if number % 97 == 0:
-                level, text = b"WARN", b"slow query on shard %d: %d rows" % (number % 31, number * 13 % 9973)
-            if number % 4001 == 0:
-                level, text = (
-                    b"ERROR",
-                    b"upstream inventory-%d refused: timed out after %d ms" % (number % 5, number % 3000),
-                )
-            if made < size // 2 <= made + 60_000 and number % 600 == 7:
-                level, text = b"FATAL", b"journal: the volume is gone"
-            lines.append(
-                b"2024-05-01T12:%02d:%02d.%03dZ %s worker-%d %s\n"
-                % (number // 60 % 60, number % 60, number % 1000, level, number % 16, text)
-            )
-        chunk = b"".join(lines)
-        made += len(chunk)
-        yield chunk
+def log(number: int, *, is_odd: bool) -> bytes:
+    """An ordinary service log with its share of warnings, a few errors and one fatal line."""
+    level, text = b"INFO", b"handled request %d for user-%d in %d ms" % (number, number * 7919 % 50021, number % 613)
+    if number % 97 == 0:
+        level, text = b"WARN", b"slow query on shard %d: %d rows" % (number % 31, number * 13 % 9973)
+    if number % 4001 == 0:
+        level, text = b"ERROR", b"upstream inventory-%d refused: timed out after %d ms" % (number % 5, number % 3000)
+    if is_odd:
+        level, text = b"FATAL", b"journal: the volume is gone"
+    return b"2024-05-01T12:%02d:%02d.%03dZ %s worker-%d %s\n" % (
+        number // 60 % 60, number % 60, number % 1000, level, number % 16, text,
+    )  # fmt: skip
 
 
-def table(size: int) -> Iterator[bytes]:
+def table(number: int, *, is_odd: bool) -> bytes:
     """A table of measurements with one that is far out."""
-    yield b"id,station,measured,value\n"
-    made, number = 0, 0
-    while made < size:
-        rows = []
-        for _ in range(1200):
-            number += 1
-            value = 9_999_999 if made < size // 2 <= made + 40_000 and number % 1200 == 7 else number * 7919 % 613
-            rows.append(b"%d,station-%d,2024-05-%02d,%d\n" % (number, number % 97, number % 28 + 1, value))
-        chunk = b"".join(rows)
-        made += len(chunk)
-        yield chunk
+    value = 9_999_999 if is_odd else number * 7919 % 613
+    row = b"%d,station-%d,2024-05-%02d,%d\n" % (number, number % 97, number % 28 + 1, value)
+    return b"id,station,measured,value\n" + row if number == 1 else row
 
 
-def document(size: int) -> Iterator[bytes]:
-    """One JSON document: an array of records, one of which failed."""
-    yield b"["
-    made, number = 0, 0
-    while made < size:
-        records = []
-        for _ in range(400):
-            number += 1
-            state = b"failed: the volume is gone" if made < size // 2 <= made + 60_000 and number % 400 == 7 else b"ok"
-            records.append(
-                b'{"id": %d, "name": "order-%d", "state": "%s", "lines": [{"sku": "s%d", "n": %d}], "paid": %d.5}'
-                % (number, number * 7919 % 50021, state, number % 613, number % 9, number % 977)
-            )
-        chunk = (b",\n" if made else b"") + b",\n".join(records)
-        made += len(chunk)
-        yield chunk
-    yield b"]\n"
+def document(number: int, *, is_odd: bool) -> bytes:
+    """One JSON document: an array of records, one of which failed; it lacks its end."""
+    state = b"failed: the volume is gone" if is_odd else b"ok"
+    return b'%s{"id": %d, "name": "order-%d", "state": "%s", "lines": [{"sku": "s%d", "n": %d}], "paid": %d.5}' % (
+        b"[" if number == 1 else b",\n", number, number * 7919 % 50021, state, number % 613, number % 9, number % 977,
+    )  # fmt: skip
 
 
-FORMS = {"log": (log, "the volume is gone"), "table": (table, "9999999"), "json": (document, "the volume is gone")}
+FORMS = {
+    "log": (log, b"", "the volume is gone"),
+    "table": (table, b"", "9999999"),
+    "json": (document, b"]\n", "the volume is gone"),
+}
+
+
+def made(form: str, size: int) -> Iterator[bytes]:
+    """An output of that many bytes and a part of a line, in chunks; the line in its middle is the odd one."""
+    make, end, _ = FORMS[form]
+    lines: list[bytes] = []
+    done = waiting = number = 0
+    told = False
+    while done + waiting < size:
+        number += 1
+        is_odd = not told and done + waiting >= size // 2
+        told = told or is_odd
+        lines.append(make(number, is_odd=is_odd))
+        waiting += len(lines[-1])
+        if waiting >= CHUNK_BYTES:
+            yield b"".join(lines)
+            done, waiting = done + waiting, 0
+            lines.clear()
+    yield b"".join([*lines, end])
 
 
 def once(form: str, size: int) -> dict[str, float]:
@@ -90,10 +79,10 @@ def once(form: str, size: int) -> dict[str, float]:
     from overspill.core.policy import Policy
     from overspill.core.render import render
 
-    make, telling = FORMS[form]
+    telling = FORMS[form][-1]
     policy = Policy()
     warm = Capture(policy)
-    for chunk in make(60_000):
+    for chunk in made(form, 60_000):
         warm.feed(chunk)
     warm.finish()
     spent = 0.0
@@ -101,7 +90,7 @@ def once(form: str, size: int) -> dict[str, float]:
     for _ in range(5 if size < 1 << 20 else 1):
         capture = Capture(policy)
         spent_now = 0.0
-        for chunk in make(size):
+        for chunk in made(form, size):
             started = time.process_time()
             capture.feed(chunk)
             spent_now += time.process_time() - started
