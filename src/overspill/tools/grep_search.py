@@ -20,6 +20,7 @@ from overspill.tools import ripgrep
 from overspill.tools.base import Tool
 from overspill.tools.globs import Globs
 from overspill.tools.root import Root, Walk, but_for, looks_binary, printable
+from overspill.tools.running import nobody_waits
 
 MAX_RESULTS = 100
 CONTEXT_LINES = 2
@@ -60,13 +61,13 @@ class GrepSearch(Tool):
         if not 0 <= around <= MOST_CONTEXT_LINES:
             raise RequestError("context", context, f"a number of lines, 0 to {MOST_CONTEXT_LINES}")
         wanted = _compiled(pattern)
-        place = self._root.inside(path)
-        if not place.exists():
-            raise RequestError("path", path[:200], "a file or directory that is there")
+        place = self._root.place(path)
         walk = Walk(self._root, place)
         counts: list[tuple[str, int]] = []
         unread = 0
         for file in self._files(pattern, place, include, walk):
+            if nobody_waits():
+                return ""
             try:
                 count = self._count(file, wanted)
             except RequestError:

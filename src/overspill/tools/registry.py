@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from overspill.core.model import Call
@@ -96,6 +96,8 @@ class ToolRegistry:
         return list(await asyncio.gather(*(self.call(call, options=options) for call in calls)))
 
     async def call(self, call: ToolCall, *, options: Mapping[str, Any] | None = None) -> ToolResult:
+        if not isinstance(call.name, str):  # as endpoints send it that speak the protocol badly
+            call = replace(call, name=repr(call.name)[:80])
         entry = self._entries.get(call.name)
         described = Call(tool=call.name, id=call.id)
         if entry is None:
@@ -129,6 +131,4 @@ class ToolRegistry:
 def _named(result: Any, call: ToolCall) -> Any:
     if not isinstance(result, ToolResult):
         return result
-    from dataclasses import replace
-
     return replace(result, tool=call.name, call_id=call.id)
