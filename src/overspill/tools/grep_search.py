@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar, NamedTuple
 
+from overspill.config.settings import TOOL_PARAMETERS
 from overspill.core.measure import cut_after, cut_before, display
 from overspill.core.ports import Store
-from overspill.errors import PatternError, RequestError
+from overspill.errors import PatternError, PolicyError, RequestError
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.tools import ripgrep
 from overspill.tools.base import Tool
@@ -24,7 +25,7 @@ from overspill.tools.running import nobody_waits
 
 MAX_RESULTS = 100
 CONTEXT_LINES = 2
-MOST_CONTEXT_LINES = 50
+_CONTEXT = TOOL_PARAMETERS["show_context"]
 _WINDOW_BYTES = 100
 """Shown on either side of a match in a long line."""
 _LONG_LINE_BYTES = 400
@@ -54,12 +55,14 @@ class GrepSearch(Tool):
         super().__init__(store=store)
         self._root = Root(root)
         self._context_lines = context_lines
+        if context_lines not in _CONTEXT:
+            raise PolicyError(f"{self.title}.context_lines", context_lines, f"0 to {_CONTEXT[-1]}")
         self._ripgrep = ripgrep.program(rg)
 
     def execute(self, pattern: str, path: str = ".", include: str = "", context: int | None = None) -> str:
         around = self._context_lines if context is None else context
-        if not 0 <= around <= MOST_CONTEXT_LINES:
-            raise RequestError("context", context, f"a number of lines, 0 to {MOST_CONTEXT_LINES}")
+        if around not in _CONTEXT:
+            raise RequestError("context", around, f"a number of lines, 0 to {_CONTEXT[-1]}")
         wanted = _compiled(pattern)
         place = self._root.place(path)
         walk = Walk(self._root, place)
