@@ -16,7 +16,18 @@ import pytest
 
 from overspill import Bounder, Budget, Event, MemoryStore, Policy, PolicyError
 from overspill.config import load
-from overspill.tools import Middleware, Tool, ToolCall, ToolRegistry, ToolResult, define, repository_tools
+from overspill.tools import (
+    GrepSearch,
+    Middleware,
+    RepoStructure,
+    Tool,
+    ToolCall,
+    ToolRegistry,
+    ToolResult,
+    define,
+    repository_tools,
+)
+from overspill.tools.rates import CutRates
 
 SHORT = 0.3
 
@@ -341,6 +352,50 @@ def test_a_summariser_without_a_key_is_said_and_the_whole_is_kept(
         assert [event.kind for event in events] == ["error", "truncated"]
         assert "api_key" in events[0].reason
         events.clear()
+
+
+def _positional(text: str, /) -> str:
+    return text
+
+
+def _hidden(__text: str) -> str:
+    return __text
+
+
+@pytest.mark.parametrize("function", [_positional, _hidden, len, max])
+def test_a_function_that_no_call_could_reach_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(PolicyError, match=r"wrap (it|the function)"):
+        ToolRegistry([function])
+
+
+def test_what_makes_no_sense_is_refused_where_it_is_said() -> None:
+    registry = ToolRegistry([waits])
+    through: Any = Middleware
+    for said, words in (
+        (lambda: registry.register(waits), "a name that no other tool here has"),
+        (lambda: CutRates(period_seconds=0), "a number of seconds above 0"),
+        (lambda: CutRates(most_periods=0), "1 or more"),
+        (lambda: through(skip="no"), "a list of the names of tools"),
+        (lambda: through(redact="no"), "true or false"),
+        (lambda: through().configure("x", skip="false"), "true or false"),
+        (lambda: through().settlement("x", {"skip": "no"}), "true or false"),
+        (lambda: RepoStructure(max_depth=100), "1 to 50"),
+        (lambda: GrepSearch(context_lines=1_000), "0 to 50"),
+    ):
+        with pytest.raises(PolicyError, match=words):
+            said()
+
+
+def test_a_fault_of_many_words_is_kept_whole() -> None:
+    def breaks() -> Iterator[str]:
+        yield "begun\n"
+        raise ValueError("e" * 100_000)
+
+    store = MemoryStore()
+    result = asyncio.run(Middleware(store=store).apply(breaks(), "x"))
+    assert result.is_error
+    assert result.content.startswith("[ValueError: eee")
+    assert store.stored(result.metadata["handle"]).bytes > 100_000
 
 
 def test_a_tool_that_hangs_does_not_keep_the_program_from_ending() -> None:

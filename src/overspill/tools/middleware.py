@@ -15,7 +15,7 @@ from overspill.core.events import Event, Listener
 from overspill.core.measure import encode
 from overspill.core.model import Bounded, Call
 from overspill.core.strategies.summarise import Summarise
-from overspill.errors import OverspillError
+from overspill.errors import OverspillError, PolicyError
 from overspill.summarise import summarised
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import in_own_thread, sentence_of
@@ -55,6 +55,8 @@ class Middleware:
         from overspill.config.settings import known
 
         known(settings)
+        if isinstance(skip, str | bool):
+            raise PolicyError("skip", skip, "a list of the names of tools; skip=True stands among a call's options")
         self._configuration = configuration or Configuration()
         self._everywhere: dict[str, Any] = ({"preset": preset} if preset else {}) | settings
         self._tools: dict[str, dict[str, Any]] = {}

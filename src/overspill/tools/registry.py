@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from overspill.core.model import Call
+from overspill.errors import PolicyError
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.base import Tool
 from overspill.tools.middleware import Middleware
@@ -52,7 +53,7 @@ class ToolRegistry:
     ) -> None:
         """A tool, or any function: its name, documentation and signature are what the model is told."""
         if isinstance(tool, Tool):
-            title = name or tool.title
+            title = self._free(name or tool.title)
             seconds = timeout_seconds or tool.timeout_seconds or self._timeout_seconds
             words = tool.definition()["function"]["description"]
             entry = _Entry(title, None, tool, words, tool.arguments, seconds)
@@ -60,13 +61,18 @@ class ToolRegistry:
             if tool.policy is not None:
                 self.middleware.declare(title, tool.policy)
         else:
-            title = name or getattr(tool, "__name__", type(tool).__name__)
+            title = self._free(name or getattr(tool, "__name__", type(tool).__name__))
             policy = getattr(tool, "policy", None)
             if policy is not None:
                 self.middleware.declare(title, policy)
             seconds = timeout_seconds or self._timeout_seconds
             entry = _Entry(title, tool, None, description_of(tool), Arguments(title, tool), seconds)
         self._entries[title] = entry
+
+    def _free(self, title: str) -> str:
+        if title in self._entries:
+            raise PolicyError("tool", title, "a name that no other tool here has; register(tool, name=…) gives one")
+        return title
 
     def tool(self, function: F) -> F:
         """``register`` as a decorator."""
