@@ -200,6 +200,22 @@ MISTAKES = [
         "middle",
         "head_tail or head_only or summarize",
     ),
+    ("overspill.yaml", "x: " + "[" * 5_000, "config", "overspill.yaml", "nested too deep"),
+    ("overspill.toml", "x = " + "[" * 5_000, "config", "overspill.toml", "nested too deep"),
+    *(
+        (
+            "overspill.yaml",
+            f"tool_output_limits: {{tools: {{x: {{{key}: {value}}}}}}}",
+            f"overspill.yaml: tool_output_limits.tools.x.{key}",
+            value,
+            accepted,
+        )
+        for key, value, accepted in (
+            ("max_depth", 100, "1 to 50"),
+            ("show_context", 1_000, "0 to 50"),
+            ("max_files", 0, "1 to 10,000"),
+        )
+    ),
     ("overspill.yaml", "summarization: {enabled: 5}", "overspill.yaml: summarization.enabled", 5, "expected bool"),
 ]
 

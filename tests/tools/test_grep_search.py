@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
 from pathlib import Path
@@ -186,6 +187,50 @@ def test_a_mistake_is_a_sentence(tmp_path: Path, arguments: dict[str, Any], word
     result = asyncio.run(tool(tmp_path).run(arguments))
     assert result.is_error
     assert words in result.content
+
+
+@pytest.mark.parametrize("rg", [None, pytest.param("rg", marks=needs_ripgrep)])
+def test_a_pipe_is_not_waited_for_and_odd_words_are_a_sentence(tmp_path: Path, rg: str | None) -> None:
+    write(tmp_path, "a.txt", "x\0\n")
+    os.mkfifo(tmp_path / "pipe")
+
+    def said(**arguments: str) -> str:
+        return str(asyncio.run(asyncio.wait_for(tool(tmp_path, rg=rg).run(arguments), 20)).content)
+
+    assert said(pattern="x", path="pipe").endswith("a regular file or a directory")
+    assert said(pattern="x", path="n" * 5_000).startswith("path 'nnn")
+    assert said(pattern="x\0").startswith("no match for")
+
+
+@pytest.mark.parametrize("ending", ["left alone", "too long"])
+def test_a_ripgrep_that_nobody_waits_for_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    write(tmp_path, "root/a.txt", "x\n")
+    write(tmp_path, "rg", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    (tmp_path / "rg").chmod(0o755)
+    searching = tool(tmp_path / "root", rg=str(tmp_path / "rg"))
+
+    async def main() -> None:
+        running = asyncio.ensure_future(searching.run({"pattern": "x"}))
+        for _ in range(1_000):
+            await asyncio.sleep(0.01)
+            if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+                break
+        if ending == "left alone":
+            running.cancel()
+            await asyncio.wait({running})
+        else:
+            assert (await running).content.startswith("[1 match in 1 file]")
+        for _ in range(300):
+            try:
+                os.kill(int((tmp_path / "pid").read_text()), 0)
+            except ProcessLookupError:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError("it goes on")
+
+    if ending == "too long":
+        monkeypatch.setattr(ripgrep, "MOST_SECONDS", 0.2)
+    asyncio.run(asyncio.wait_for(main(), 20))
 
 
 def test_a_pattern_that_would_hang_others_does_not_hang(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import Any, Literal
 
 import pytest
 
-from overspill import MemoryStore
+from overspill import MemoryStore, PolicyError
 from overspill.errors import EndpointError
 from overspill.tools import Agent, Middleware, ToolRegistry
 from tools.chat_server import Say, Server, chat_server
@@ -173,6 +174,7 @@ def test_what_the_endpoint_refuses_is_raised_as_the_client_says_it() -> None:
         asyncio.run(main(server))
 
 
+_NOTHING = b'{"choices": [{"index": 0, "%s": {"content": ""}, "finish_reason": "length"}], "usage": null}'
 _HALF = b'data: {"choices": [{"index": 0, "delta": {"content": "half an ans"}}]}\n\n'
 
 
@@ -182,6 +184,8 @@ _HALF = b'data: {"choices": [{"index": 0, "delta": {"content": "half an ans"}}]}
         *(("whole", raw, "no JSON") for raw in (b"<html>no</html>", b"", b'{"choices": [')),
         *(("whole", raw, "no message") for raw in (b"{}", b"null", b"[1]", b'"x"', b'{"choices": [], "usage": null}')),
         ("whole", b'{"choices": [{"index": 0, "message": null}]}', "no message"),
+        ("whole", _NOTHING % b"message", "before anything was said"),
+        ("streamed", b"data: " + _NOTHING % b"delta" + b"\n\n", "before anything was said"),
         ("streamed", b"data: nope\n\n", "no JSON"),
         *(("streamed", raw, "broke off") for raw in (b"", b"data: null\n\n", _HALF, b"data: [DONE]\n\n")),
         ("streamed", b'data: {"choices": [{"index": 0, "delta": null}]}\n\ndata: {"choices": null}\n\n', "broke off"),
@@ -227,6 +231,67 @@ def test_calls_without_names_or_places_are_answered() -> None:
         results = server.requests[1]["messages"][2:]
         assert [message["tool_call_id"] for message in results] == ["call_0", "x", "call_2"]
         assert all("there is no tool ''" in message["content"] for message in results)
+
+
+def _streamed(*deltas: dict[str, Any], ending: str = "tool_calls") -> Say:
+    pieces = [{"index": 0, "delta": delta} for delta in deltas] + [{"index": 0, "delta": {}, "finish_reason": ending}]
+    return Say(raw=b"".join(b"data: %s\n\n" % json.dumps({"choices": [piece]}).encode() for piece in pieces))
+
+
+def _piece(arguments: str, id: str | None = None, index: int | None = None) -> dict[str, Any]:
+    function = {"name": "big" if id else None, "arguments": arguments}
+    return {"tool_calls": [{"id": id, "function": function} | ({} if index is None else {"index": index})]}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [_piece('{"n": ', "a"), _piece("1}"), _piece('{"n": ', "b"), _piece("2}")],
+        [_piece('{"n": ', "a", 0), _piece('{"n": ', "b", 0), _piece("1}", "a", 0), _piece("2}", "b", 0)],
+        [_piece('{"n": 1}', "a", 0), _piece('{"n": 2}', "b", 0)],
+        [_piece('{"n": ', "a", 0), _piece('{"n": 2}', "b", 1), _piece("1}", None, 0)],
+        [_piece('{"n": 1}', "a", 0), {"tool_calls": [{"id": "fresh", "index": 0}]}, _piece('{"n": 2}', "b", 0)],
+    ],
+)
+def test_calls_are_told_apart_by_their_ids_whatever_their_index(deltas: list[dict[str, Any]]) -> None:
+    def big(n: int) -> str:
+        return f"{n}!"
+
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [big], delivery="streamed").run("Go.")
+
+    with chat_server([_streamed(*deltas), Say("ok")]) as server:
+        assert asyncio.run(main(server)).text == "ok"
+    results = server.requests[1]["messages"][2:]
+    assert [(each["tool_call_id"], each["content"]) for each in results] == [("a", "1!"), ("b", "2!")]
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+@pytest.mark.parametrize(
+    ("content", "ending", "text", "ended"),
+    [
+        ([{"type": "text", "text": "in "}, {"type": "image"}, {"text": "parts"}], "stop", "in parts", "answered"),
+        ("half an ans", "length", "half an ans", "broken off"),
+    ],
+)
+def test_an_answer_in_parts_is_one_and_one_that_broke_off_says_so(
+    delivery: Literal["whole", "streamed"], content: Any, ending: str, text: str, ended: str
+) -> None:
+    async def main(server: Server) -> Any:
+        return await agent_at(server, [], delivery=delivery).run("Go.")
+
+    message = {"role": "assistant", "content": content}
+    whole = {"choices": [{"index": 0, "message": message, "finish_reason": ending}], "usage": None}
+    raw = Say(raw=json.dumps(whole).encode())
+    with chat_server([raw if delivery == "whole" else _streamed(message, ending=ending)]) as server:
+        answer = asyncio.run(main(server))
+    assert (answer.text, answer.ended) == (text, ended)
+
+
+@pytest.mark.parametrize("settings", [{"max_turns": 0}, {"delivery": "stream"}, {"timeout_seconds": -1}])
+def test_a_setting_that_makes_no_sense_is_refused_when_the_agent_is_made(settings: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError, match=next(iter(settings))):
+        Agent(model="m", base_url="http://127.0.0.1:9/v1", store=MemoryStore(), **settings)
 
 
 def test_a_history_goes_on_where_it_ended() -> None:

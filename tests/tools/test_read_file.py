@@ -103,6 +103,7 @@ def test_names_with_quotes_and_endless_names_make_calls_that_can_be_pasted(tmp_p
         ({"path": "f", "limit": 0}, "1 or more"),
         ({"path": "f", "column": 6}, "1 to 4: the line has 4 bytes"),
         ({"path": "f", "offset": 3, "column": 50}, "the line has 3 bytes"),
+        ({"path": "f", "offset": 3, "column": 4}, "1 to 3: the line has 3 bytes"),
         ({"path": "f", "column": -1}, "1 or more"),
         ({"path": "../f"}, "a path inside"),
         ({"path": "f", "offset": "2"}, "Expected int"),

@@ -205,5 +205,33 @@ def test_files_that_are_broken_or_huge_spoil_nothing(tmp_path: Path) -> None:
     assert "def good():" in repo_map(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("open.py", "(" * 300_000), ("nested.jsx", "function f(){" * 30_000), ("one_line.go", "func f(){};" * 20_000)],
+)
+def test_a_file_that_nobody_wrote_holds_nothing_up(tmp_path: Path, name: str, text: str) -> None:
+    planted(tmp_path, {name: text, "good.py": "def good():\n    pass\n"})
+    ticks = 0
+
+    async def beside() -> int:
+        nonlocal ticks
+        answered = asyncio.ensure_future(RepoMap(tmp_path, store=MemoryStore()).run({"max_tokens": 100_000}))
+        while not answered.done():
+            await asyncio.sleep(0.001)
+            ticks += 1
+        assert not answered.result().is_error
+        return ticks
+
+    assert asyncio.run(asyncio.wait_for(beside(), 15)) > 5
+
+
+def test_a_file_that_takes_too_long_is_counted_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted(tmp_path, {"endless.cpp": "a<" * 100_000, "good.py": "def good():\n    pass\n"})
+    monkeypatch.setattr("overspill.tools.repo_map.MOST_SECONDS", 0.05)
+    content = repo_map(tmp_path)
+    assert "def good():" in content
+    assert content.endswith("this is all; 1 could not be read]")
+
+
 def test_without_definitions_it_says_so(tmp_path: Path) -> None:
     assert repo_map(tmp_path).startswith("[no definitions found; languages: ")

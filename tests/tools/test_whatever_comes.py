@@ -14,9 +14,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from overspill import Bounder, Budget, MemoryStore, Policy, PolicyError
+from overspill import Bounder, Budget, Event, MemoryStore, Policy, PolicyError
 from overspill.config import load
-from overspill.tools import Middleware, Tool, ToolCall, ToolRegistry, ToolResult, define, repository_tools
+from overspill.tools import (
+    GrepSearch,
+    Middleware,
+    RepoStructure,
+    Tool,
+    ToolCall,
+    ToolRegistry,
+    ToolResult,
+    define,
+    repository_tools,
+)
+from overspill.tools.rates import CutRates
 
 SHORT = 0.3
 
@@ -252,6 +263,141 @@ def test_when_the_caller_goes_the_tool_is_told_to_stop() -> None:
     assert told == ["stop"]
 
 
+@pytest.mark.parametrize("seconds", [None, 0.5])
+def test_in_a_registry_too_what_had_come_by_the_end_of_the_time_is_shown(seconds: float | None) -> None:
+    """Both times up at once, or the registry's alone."""
+
+    class Yields(Tool):
+        timeout_seconds = None if seconds else 0.5
+
+        def execute(self) -> Iterator[bytes]:
+            return yields_for_ever()
+
+    class Gathers(Tool):
+        async def execute(self) -> AsyncIterator[str]:
+            return yields_slowly()
+
+    registry = ToolRegistry(middleware=Middleware(store=MemoryStore()), timeout_seconds=0.5)
+    for tool in (Yields, Gathers):
+        registry.register(tool(store=MemoryStore()), timeout_seconds=seconds)
+    for result in asyncio.run(registry.run([ToolCall("Yields"), ToolCall("Gathers")])):
+        assert result.is_error
+        assert result.content.startswith("[it was stopped: its time was up; what had come by then:]\n")
+        assert len(result.content) > 100
+
+
+def test_calls_whose_names_are_none_do_not_touch_the_others() -> None:
+    registry = ToolRegistry([waits], middleware=Middleware(store=MemoryStore()), timeout_seconds=SHORT)
+    registry.register(lambda: "fine", name="fine")
+    odd: Any = (None, 5, ["fine"])
+    *refused, fine = asyncio.run(registry.run([*(ToolCall(name) for name in odd), ToolCall("fine")]))
+    assert [result.text.split(";")[0] for result in refused] == [f"there is no tool {str(name)!r}" for name in odd]
+    assert fine.text == "fine"
+
+
+def test_an_override_of_the_limits_may_name_its_parameter_and_one_that_raises_loses_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Named(Tool):
+        def execute(self) -> str:
+            return "line\n" * 9_000
+
+        def truncate_output(self, text: str) -> str:  # type: ignore[override]
+            return text[:9]
+
+    class Waiting(Named):
+        async def truncate_output(self, text: str) -> str:  # type: ignore[override]
+            return text[:4]
+
+    class Broken(Named):
+        def truncate_output(self, text: str) -> str:  # type: ignore[override]
+            raise ValueError("no idea")
+
+    store = MemoryStore()
+    assert asyncio.run(Named(store=store).run({})).content == "line\nline"
+    assert asyncio.run(Waiting(store=store).run({})).content == "line"
+    broken = asyncio.run(Broken(store=store).run({}))
+    assert (broken.is_error, broken.truncated) == (False, True)
+    assert store.stored(broken.metadata["handle"]).bytes == 45_000
+    assert "no idea" in caplog.text
+
+
+def test_options_that_make_no_sense_leave_the_tools_own_policy_and_the_store() -> None:
+    store, output = MemoryStore(), "line\n" * 9_000
+    through = Middleware("unified", store=store)
+    through.declare("own", Policy(budget=Budget(max_bytes=2_000)))
+    for tool, size in (("own", 2_000), ("other", 52_000)):
+        result = asyncio.run(through.apply(output, tool, options={"max_bytes": 10}))
+        assert result.truncated
+        assert len(result.text) <= size
+        assert store.stored(result.metadata["handle"]).bytes == 45_000
+
+
+def test_a_summariser_without_a_key_is_said_and_the_whole_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "overspill.yaml").write_text(
+        "summarization: {enabled: true, model: m}\n"
+        "tool_output_limits: {default: {max_chars: 8000, truncation_strategy: summarize}}\n"
+    )
+    events: list[Event] = []
+    for preset in ("", "registry"):
+        store = MemoryStore()
+        configuration = load(str(tmp_path), {})
+        through = Middleware(preset, store=store, configuration=configuration, on_event=events.append)
+        result = asyncio.run(through.apply("line\n" * 9_000, "x"))
+        assert len(result.text) <= 8_000
+        assert store.stored(result.metadata["handle"]).bytes == 45_000
+        assert [event.kind for event in events] == ["error", "truncated"]
+        assert "api_key" in events[0].reason
+        events.clear()
+
+
+def _positional(text: str, /) -> str:
+    return text
+
+
+def _hidden(__text: str) -> str:
+    return __text
+
+
+@pytest.mark.parametrize("function", [_positional, _hidden, len, max])
+def test_a_function_that_no_call_could_reach_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(PolicyError, match=r"wrap (it|the function)"):
+        ToolRegistry([function])
+
+
+def test_what_makes_no_sense_is_refused_where_it_is_said() -> None:
+    registry = ToolRegistry([waits])
+    through: Any = Middleware
+    for said, words in (
+        (lambda: registry.register(waits), "a name that no other tool here has"),
+        (lambda: CutRates(period_seconds=0), "a number of seconds above 0"),
+        (lambda: CutRates(most_periods=0), "1 or more"),
+        (lambda: through(skip="no"), "a list of the names of tools"),
+        (lambda: through(redact="no"), "true or false"),
+        (lambda: through().configure("x", skip="false"), "true or false"),
+        (lambda: through().settlement("x", {"skip": "no"}), "true or false"),
+        (lambda: RepoStructure(max_depth=100), "1 to 50"),
+        (lambda: GrepSearch(context_lines=1_000), "0 to 50"),
+    ):
+        with pytest.raises(PolicyError, match=words):
+            said()
+
+
+def test_a_fault_of_many_words_is_kept_whole() -> None:
+    def breaks() -> Iterator[str]:
+        yield "begun\n"
+        raise ValueError("e" * 100_000)
+
+    store = MemoryStore()
+    result = asyncio.run(Middleware(store=store).apply(breaks(), "x"))
+    assert result.is_error
+    assert result.content.startswith("[ValueError: eee")
+    assert store.stored(result.metadata["handle"]).bytes > 100_000
+
+
 def test_a_tool_that_hangs_does_not_keep_the_program_from_ending() -> None:
     code = (
         "import asyncio, time; from overspill.tools import *;"
@@ -298,7 +444,7 @@ def test_a_grammar_that_is_missing_says_which_extra_has_it(tmp_path: Path, monke
 
     (tmp_path / "a.py").write_text("def f(): pass\n")
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    repo_map._reader.cache_clear()
+    repo_map._grammar.cache_clear()
     result = asyncio.run(repo_map.RepoMap(tmp_path, store=MemoryStore()).run({}))
     assert result.is_error
     assert result.content == "repo_map needs an extra: pip install 'overspill[code]'"

@@ -47,7 +47,7 @@ class Configuration:
 
     def settle(self, *, tool: str = "", command: str = "", flags: Mapping[str, Any] | None = None) -> Settlement:
         """What holds for one call: ``flags`` are what this very call says, by setting or option name."""
-        known(flags or ())
+        known(flags or {})
         layers = [BUILT_IN, *self.environment, *self._of_files(tool, command)]
         layers += [
             Layer(Scope.CALL, Source.FLAG, _flag(name), {name: value})

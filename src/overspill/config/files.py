@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from overspill.config.settings import ACCEPTED, BY_NAME, SETTINGS
+from overspill.config.settings import ACCEPTED, BY_NAME, SETTINGS, TOOL_PARAMETERS
 from overspill.errors import MissingExtra, PolicyError
 
 _TYPES: dict[str, Any] = {
@@ -59,8 +59,6 @@ class Summarization(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 KEEP_BY_STRATEGY = {"head_tail": "ends", "head_only": "head", "summarize": "summarize"}
-TOOL_PARAMETERS = {"show_context": 0, "max_depth": 1, "max_files": 1}
-"""Each with the least that it can be."""
 
 
 class FileSettings(msgspec.Struct, frozen=True):
@@ -122,6 +120,8 @@ def _parsed(path: str) -> tuple[Any, str]:
         import tomllib
 
         data = tomllib.loads(raw.decode())
+    except RecursionError:
+        raise PolicyError("config", path, "settings; this is nested too deep to be any") from None
     except (ValueError, UnicodeError) as error:
         raise PolicyError(
             "config", path, f"valid {'YAML' if 'yam' in path or 'yml' in path else 'TOML'}: {error}"
@@ -204,10 +204,10 @@ def _add_limits(
         tools.setdefault(str(name), {}).update(_sizes(limits, f"{place}.tools.{name}"))
         own = {key: getattr(limits, key) for key in TOOL_PARAMETERS if getattr(limits, key) is not None}
         for key, value in own.items():
-            if not isinstance(value, bool) and value < TOOL_PARAMETERS[key]:
-                raise PolicyError(
-                    f"{place}.tools.{name}.{key}", value, f"a whole number, {TOOL_PARAMETERS[key]} or more"
-                )
+            taken = TOOL_PARAMETERS[key]
+            if not isinstance(value, bool) and value not in taken:
+                accepted = f"a whole number, {taken[0]} to {taken[-1]:,}"
+                raise PolicyError(f"{place}.tools.{name}.{key}", value, accepted)
         parameters[str(name)] = own
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -103,9 +103,9 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-def known(names: Iterable[str]) -> None:
-    """Refuses what is said in code and is no setting; files say it with their own places."""
-    for name in names:
+def known(settings: Mapping[str, Any]) -> None:
+    """Refuses what is said in code and is no setting, or no yes or no; files say it with their own places."""
+    for name, value in settings.items():
         if name not in BY_NAME:
             import difflib
 
@@ -113,6 +113,11 @@ def known(names: Iterable[str]) -> None:
 
             near = difflib.get_close_matches(name, BY_NAME, 1)
             raise PolicyError("setting", name, f"did you mean {near[0]}?" if near else "one of " + ", ".join(BY_NAME))
+        # A policy says of the others what it takes; of these a "no" would be taken for a yes.
+        if BY_NAME[name].kind == "flag" and not isinstance(value, bool | None):
+            from overspill.errors import PolicyError
+
+            raise PolicyError(name, value, ACCEPTED["flag"])
 
 
 BUDGET = tuple(f"max_{unit}" for unit in _SIZES)
@@ -125,6 +130,8 @@ ACCEPTED = {
     "duration": 'a number of days, or a text with a unit such as "12 hours"',
     "bytes": 'a number of bytes, or a text with a unit such as "2 GB"',
 }
+TOOL_PARAMETERS = {"show_context": range(51), "max_depth": range(1, 51), "max_files": range(1, 10_001)}
+"""What `tool_output_limits` may say to the tools themselves; each with what the tool takes."""
 CONFIG_VARIABLE = "OVERSPILL_CONFIG"
 SESSION_VARIABLE = "OVERSPILL_SESSION"
 """Noted with every output; not a setting of what is shown."""

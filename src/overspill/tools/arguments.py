@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from overspill.errors import RequestError
+from overspill.errors import PolicyError, RequestError
 
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
@@ -27,12 +27,14 @@ class Arguments:
         fields: list[tuple[str, Any, Any]] = []
         self._open = False
         hints = _hints(function)
-        for name, parameter in inspect.signature(function).parameters.items():
+        for name, parameter in _parameters(tool, function).items():
             if name == "self" or parameter.kind is parameter.VAR_POSITIONAL:
                 continue
             if parameter.kind is parameter.VAR_KEYWORD:
                 self._open = True
                 continue
+            if parameter.kind is parameter.POSITIONAL_ONLY or name.startswith("__"):
+                raise PolicyError(f"{tool}: parameter", name, "one that can be given by its name; wrap the function")
             kind = _known(hints.get(name, Any))
             default = parameter.default
             # Whether it was sent is all that matters: the function's own default holds otherwise.
@@ -92,6 +94,13 @@ class Arguments:
 def description_of(function: Any) -> str:
     """The first paragraph of the documentation."""
     return " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+
+
+def _parameters(tool: str, function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:  # some that are written in C have none
+        raise PolicyError(f"{tool}: function", function, "one whose signature can be read; wrap it") from None
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

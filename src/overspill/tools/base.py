@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from overspill.core.model import Bounded, Call
 from overspill.errors import PolicyError
+from overspill.reports import report_fault
 from overspill.summarise import summarised
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.result import ToolResult, metadata_of
@@ -145,11 +147,19 @@ class Tool:
             return await bounded_stream(self.bounder, output, Call(tool=self.title, id=call_id))
         if output is None:
             return ToolResult(content="")
-        limited = output if isinstance(output, Bounded) else await called(self.truncate_output, {"output": output})
+        limited = output if isinstance(output, Bounded) else await self._truncated(output)
         if isinstance(limited, Bounded):
             limited = await summarised(self.bounder, limited, Call(tool=self.title, id=call_id), output)
             return ToolResult(content=limited.text, metadata=metadata_of(limited))
         return ToolResult(content=limited, metadata={"truncated": limited is not output})
+
+    async def _truncated(self, output: Any) -> Any:
+        """By the tool's own ``truncate_output``; by the limits, and kept, where that raises."""
+        try:
+            return await called(partial(self.truncate_output, output), {})
+        except (Exception, SystemExit) as error:
+            report_fault(self.bounder.listeners, RuntimeError(sentence_of(error)), Call(tool=self.title))
+            return await called(partial(Tool.truncate_output, self, output), {})
 
     def _failed(self, sentence: str, call_id: str) -> ToolResult:
         """An error's text is bounded as well: some carry a whole output."""

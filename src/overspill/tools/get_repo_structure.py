@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from overspill.config.settings import TOOL_PARAMETERS
 from overspill.core.ports import Store
-from overspill.errors import RequestError
+from overspill.errors import PolicyError, RequestError
 from overspill.tools.base import Tool
 from overspill.tools.root import Root, Walk, but_for, printable
 
 MAX_DEPTH = 3
 MAX_FILES = 500
+_DEPTHS, _FILES = TOOL_PARAMETERS["max_depth"], TOOL_PARAMETERS["max_files"]
 
 
 class RepoStructure(Tool):
@@ -32,14 +34,18 @@ class RepoStructure(Tool):
         super().__init__(store=store)
         self._root = Root(root)
         self._max_depth, self._max_files = max_depth, max_files
+        for name, value in (("max_depth", max_depth), ("max_files", max_files)):
+            taken = TOOL_PARAMETERS[name]
+            if value not in taken:
+                raise PolicyError(f"{self.title}.{name}", value, f"{taken[0]} to {taken[-1]:,}")
 
     def execute(self, path: str = ".", max_depth: int | None = None, max_files: int | None = None) -> str:
         depth = self._max_depth if max_depth is None else max_depth
         files = self._max_files if max_files is None else max_files
-        if not 1 <= depth <= 50:
-            raise RequestError("max_depth", depth, "a number of levels, 1 to 50")
-        if not 1 <= files <= 10_000:
-            raise RequestError("max_files", files, "a number of files, 1 to 10,000")
+        if depth not in _DEPTHS:
+            raise RequestError("max_depth", depth, f"a number of levels, {_DEPTHS[0]} to {_DEPTHS[-1]}")
+        if files not in _FILES:
+            raise RequestError("max_files", files, f"a number of files, {_FILES[0]} to {_FILES[-1]:,}")
         place = self._root.directory(path)
         walk = Walk(self._root, place)
         tree = _Tree(walk, depth, files)

@@ -12,18 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar, NamedTuple
 
+from overspill.config.settings import TOOL_PARAMETERS
 from overspill.core.measure import cut_after, cut_before, display
 from overspill.core.ports import Store
-from overspill.errors import PatternError, RequestError
+from overspill.errors import PatternError, PolicyError, RequestError
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.tools import ripgrep
 from overspill.tools.base import Tool
 from overspill.tools.globs import Globs
 from overspill.tools.root import Root, Walk, but_for, looks_binary, printable
+from overspill.tools.running import nobody_waits
 
 MAX_RESULTS = 100
 CONTEXT_LINES = 2
-MOST_CONTEXT_LINES = 50
+_CONTEXT = TOOL_PARAMETERS["show_context"]
 _WINDOW_BYTES = 100
 """Shown on either side of a match in a long line."""
 _LONG_LINE_BYTES = 400
@@ -53,20 +55,22 @@ class GrepSearch(Tool):
         super().__init__(store=store)
         self._root = Root(root)
         self._context_lines = context_lines
+        if context_lines not in _CONTEXT:
+            raise PolicyError(f"{self.title}.context_lines", context_lines, f"0 to {_CONTEXT[-1]}")
         self._ripgrep = ripgrep.program(rg)
 
     def execute(self, pattern: str, path: str = ".", include: str = "", context: int | None = None) -> str:
         around = self._context_lines if context is None else context
-        if not 0 <= around <= MOST_CONTEXT_LINES:
-            raise RequestError("context", context, f"a number of lines, 0 to {MOST_CONTEXT_LINES}")
+        if around not in _CONTEXT:
+            raise RequestError("context", around, f"a number of lines, 0 to {_CONTEXT[-1]}")
         wanted = _compiled(pattern)
-        place = self._root.inside(path)
-        if not place.exists():
-            raise RequestError("path", path[:200], "a file or directory that is there")
+        place = self._root.place(path)
         walk = Walk(self._root, place)
         counts: list[tuple[str, int]] = []
         unread = 0
         for file in self._files(pattern, place, include, walk):
+            if nobody_waits():
+                return ""
             try:
                 count = self._count(file, wanted)
             except RequestError:

@@ -14,7 +14,7 @@ from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal
 
 from overspill.core.model import Call
-from overspill.errors import EndpointError
+from overspill.errors import EndpointError, PolicyError
 from overspill.tools.base import Tool
 from overspill.tools.middleware import Middleware
 from overspill.tools.registry import ToolRegistry
@@ -43,7 +43,8 @@ class Answer:
     turns: int
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    ended: Literal["answered", "out of turns"] = "answered"
+    ended: Literal["answered", "broken off", "out of turns"] = "answered"
+    """Broken off: the endpoint had no more room for the answer, or withheld the rest."""
 
 
 class Agent:
@@ -68,6 +69,12 @@ class Agent:
         from overspill.bounder import Bounder
         from overspill.summarise import openai_client
 
+        if delivery not in ("whole", "streamed"):
+            raise PolicyError("delivery", delivery, "whole or streamed")
+        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
+            raise PolicyError("max_turns", max_turns, "a whole number, 1 or more")
+        if not isinstance(timeout_seconds, int | float) or not timeout_seconds > 0:
+            raise PolicyError("timeout_seconds", timeout_seconds, "a number of seconds above 0")
         safety = preset("toollevel", store=store)
         self.bounder: Bounder = Bounder(policy, safety.store) if policy else safety
         self.tools = tools if isinstance(tools, ToolRegistry) else self._registry(tools)
@@ -97,7 +104,8 @@ class Agent:
             prompt_tokens += reply.prompt_tokens
             completion_tokens += reply.completion_tokens
             if not reply.calls:
-                return Answer(reply.text, messages, turn, prompt_tokens, completion_tokens)
+                ended: Literal["answered", "broken off"] = "broken off" if reply.broken_off else "answered"
+                return Answer(reply.text, messages, turn, prompt_tokens, completion_tokens, ended)
             results = await self.tools.run(reply.tool_calls)
             messages += [await self._tool_message(result) for result in results]
         return Answer(reply.text, messages, self._max_turns, prompt_tokens, completion_tokens, "out of turns")

@@ -15,6 +15,7 @@ from overspill.core.events import Event, Listener
 from overspill.core.measure import encode
 from overspill.core.model import Bounded, Call
 from overspill.core.strategies.summarise import Summarise
+from overspill.errors import OverspillError, PolicyError
 from overspill.summarise import summarised
 from overspill.tools.result import ToolResult, metadata_of
 from overspill.tools.running import in_own_thread, sentence_of
@@ -54,6 +55,8 @@ class Middleware:
         from overspill.config.settings import known
 
         known(settings)
+        if isinstance(skip, str | bool):
+            raise PolicyError("skip", skip, "a list of the names of tools; skip=True stands among a call's options")
         self._configuration = configuration or Configuration()
         self._everywhere: dict[str, Any] = ({"preset": preset} if preset else {}) | settings
         self._tools: dict[str, dict[str, Any]] = {}
@@ -98,14 +101,7 @@ class Middleware:
         """What bounds the results of a tool."""
         from overspill.bounder import Bounder
 
-        configured = options or self._tools.get(tool)
-        if tool in self._declared and not configured:
-            policy = self._declared[tool]
-        elif self._policy is not None and not configured:
-            policy = self._policy
-        else:
-            policy = self._with_summaries(self._settle(tool, options or {}).policy(access=self._reach()))
-        return Bounder(policy, self._open_store(), on_event=self.listeners)
+        return Bounder(self._policy_of(tool, options), self._open_store(), on_event=self.listeners)
 
     async def apply(
         self, result: Any, call: Call | str = "", *, options: Mapping[str, Any] | None = None
@@ -123,7 +119,7 @@ class Middleware:
             bounder = self.bounder(call.tool, chosen or None)
         except Exception as error:  # a callback of the user's, or options that make no sense
             self._say_fault(error, call)
-            bounder = self._without_a_store()
+            bounder = self._fallback(call.tool)
             if bounder.policy.when_failed == "original":
                 return given
         try:
@@ -196,6 +192,14 @@ class Middleware:
         )  # fmt: skip
         return replace(self._configuration, files=(own, *files)).settle(tool=tool, flags=options)
 
+    def _policy_of(self, tool: str, options: Mapping[str, Any] | None = None) -> Policy:
+        configured = options or self._tools.get(tool)
+        if tool in self._declared and not configured:
+            return self._declared[tool]
+        if self._policy is not None and not configured:
+            return self._policy
+        return self._with_summaries(self._settle(tool, options or {}).policy(access=self._reach()))
+
     def _reach(self) -> Access:
         from overspill.core.access import FilePath
 
@@ -223,16 +227,30 @@ class Middleware:
         if settings is None or not isinstance(policy.strategy, Summarise):
             return policy
         if self._summarise is None:
+            import msgspec
+
             from overspill.summarise import configured
 
-            self._summarise = configured(settings)
+            try:
+                self._summarise = configured(settings)
+            except OverspillError as error:  # no key, or no client: the cut stands in, as for a model that fails
+                self._say_fault(error, Call())
+                self._summarise = configured(msgspec.structs.replace(settings, enabled=False))
         return replace(policy, strategy=self._summarise)
 
-    def _without_a_store(self) -> Bounder:
+    def _fallback(self, tool: str) -> Bounder:
+        """What holds without the call's own options; without a store where that is what failed."""
         from overspill.bounder import Bounder
 
-        policy = self._policy or self._settle("", {}).policy(access=self._reach())
-        return Bounder(policy, self._opened, on_event=self.listeners)
+        try:
+            policy = self._policy_of(tool)
+        except Exception:  # settings by several patterns, each in order but not together
+            policy = self._policy or self._settle("", {}).policy(access=self._reach())
+        try:
+            store = self._open_store()
+        except Exception:
+            store = None
+        return Bounder(policy, store, on_event=self.listeners)
 
     def tell(self, event: Event) -> None:
         """Hands an event to the listeners; one that fails is a line in the log."""

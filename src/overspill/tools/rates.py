@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from overspill.core.events import Event
+from overspill.errors import PolicyError
 
 DAY_SECONDS = 86_400
 
@@ -31,6 +32,10 @@ class CutRates:
     def __init__(
         self, *, period_seconds: float = DAY_SECONDS, most_periods: int = 400, clock: Callable[[], float] = time.time
     ) -> None:
+        if not period_seconds > 0:
+            raise PolicyError("period_seconds", period_seconds, "a number of seconds above 0")
+        if most_periods < 1:
+            raise PolicyError("most_periods", most_periods, "a whole number, 1 or more")
         self._period_seconds, self._most_periods, self._clock = period_seconds, most_periods, clock
         self._lock = threading.Lock()
         self._counts: dict[str, dict[int, list[int]]] = defaultdict(dict)

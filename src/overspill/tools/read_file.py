@@ -133,10 +133,18 @@ def _seek_line(source: BinaryIO, line: int) -> None:
         return
 
 
+def _has_more(source: BinaryIO) -> bool:
+    here = source.tell()
+    found = source.read(1)
+    source.seek(here)
+    return bool(found)
+
+
 def _skip_in_line(source: BinaryIO, size: int) -> None:
     """So many bytes further on in the line; refused beyond its end."""
     skipped = 0
-    while skipped < size:
+    # The last line may end without a newline: then there is nothing behind its last byte.
+    while skipped < size or not _has_more(source):
         chunk = source.readline(min(_CHUNK_BYTES, size - skipped))
         length = len(chunk.rstrip(b"\r\n"))
         if not chunk or chunk.endswith(b"\n"):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from overspill.core.model import Call
+from overspill.errors import PolicyError
 from overspill.tools.arguments import Arguments, description_of
 from overspill.tools.base import Tool
 from overspill.tools.middleware import Middleware
@@ -52,7 +53,7 @@ class ToolRegistry:
     ) -> None:
         """A tool, or any function: its name, documentation and signature are what the model is told."""
         if isinstance(tool, Tool):
-            title = name or tool.title
+            title = self._free(name or tool.title)
             seconds = timeout_seconds or tool.timeout_seconds or self._timeout_seconds
             words = tool.definition()["function"]["description"]
             entry = _Entry(title, None, tool, words, tool.arguments, seconds)
@@ -60,13 +61,18 @@ class ToolRegistry:
             if tool.policy is not None:
                 self.middleware.declare(title, tool.policy)
         else:
-            title = name or getattr(tool, "__name__", type(tool).__name__)
+            title = self._free(name or getattr(tool, "__name__", type(tool).__name__))
             policy = getattr(tool, "policy", None)
             if policy is not None:
                 self.middleware.declare(title, policy)
             seconds = timeout_seconds or self._timeout_seconds
             entry = _Entry(title, tool, None, description_of(tool), Arguments(title, tool), seconds)
         self._entries[title] = entry
+
+    def _free(self, title: str) -> str:
+        if title in self._entries:
+            raise PolicyError("tool", title, "a name that no other tool here has; register(tool, name=…) gives one")
+        return title
 
     def tool(self, function: F) -> F:
         """``register`` as a decorator."""
@@ -96,6 +102,8 @@ class ToolRegistry:
         return list(await asyncio.gather(*(self.call(call, options=options) for call in calls)))
 
     async def call(self, call: ToolCall, *, options: Mapping[str, Any] | None = None) -> ToolResult:
+        if not isinstance(call.name, str):  # as endpoints send it that speak the protocol badly
+            call = replace(call, name=repr(call.name)[:80])
         entry = self._entries.get(call.name)
         described = Call(tool=call.name, id=call.id)
         if entry is None:
@@ -129,6 +137,4 @@ class ToolRegistry:
 def _named(result: Any, call: ToolCall) -> Any:
     if not isinstance(result, ToolResult):
         return result
-    from dataclasses import replace
-
     return replace(result, tool=call.name, call_id=call.id)

@@ -20,6 +20,10 @@ class Reply:
     calls: dict[int, dict[str, str]] = field(default_factory=dict)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    broken_off: bool = False
+    """By the endpoint itself: the model had more to say."""
+    _places: dict[int, list[int]] = field(default_factory=dict)
+    """The calls that were said to be at each index: some endpoints say 0 of all of them."""
 
     @property
     def tool_calls(self) -> list[ToolCall]:
@@ -39,6 +43,8 @@ class Reply:
         return message
 
     def add_text(self, content: Any, on_text: Callable[[str], None] | None) -> None:
+        if isinstance(content, list):
+            content = "".join(map(_text_of_part, content))
         if isinstance(content, str) and content:
             self.text += content
             if on_text:
@@ -47,12 +53,30 @@ class Reply:
     def add_calls(self, calls: Any) -> None:
         for at, said in enumerate(calls if isinstance(calls, list) else ()):
             index, function = getattr(said, "index", None), getattr(said, "function", None)
-            call = self.calls.setdefault(
-                index if isinstance(index, int) else at, {"id": "", "name": "", "arguments": ""}
-            )
-            call["id"] = _text(said, "id") or call["id"]
-            call["name"] += _text(function, "name")
+            identity, name = _text(said, "id"), _text(function, "name")
+            call = self._call_at(index if isinstance(index, int) else at, identity, name)
+            if not (identity and call["id"] == identity and call["name"] == name):  # said once more
+                call["name"] += name
+            call["id"] = call["id"] or identity
             call["arguments"] += _text(function, "arguments")
+
+    def _call_at(self, index: int, identity: str, name: str) -> dict[str, str]:
+        """The call that a piece belongs to: another id with a name begins another, wherever it is said to be."""
+        places = self._places.setdefault(index, [])
+        same = [place for place in places if identity and self.calls[place]["id"] == identity]
+        begins = name and identity and places and self.calls[places[-1]]["id"] not in ("", identity)
+        if not same and (begins or not places):
+            places.append(index if index not in self.calls else max(self.calls) + 1)
+            self.calls[places[-1]] = {"id": "", "name": "", "arguments": ""}
+        return self.calls[same[0] if same else places[-1]]
+
+    def add_ending(self, choice: Any) -> bool:
+        """Was this the end? One for want of room, before anything was said, is no answer."""
+        reason = getattr(choice, "finish_reason", None)
+        self.broken_off = self.broken_off or reason in ("length", "content_filter")
+        if self.broken_off and not self.text and not self.calls:
+            raise EndpointError(f"it ended before anything was said (finish_reason {reason!r})")
+        return bool(reason)
 
     def add_usage(self, usage: Any) -> None:
         if usage is not None:
@@ -62,12 +86,14 @@ class Reply:
 
 def whole(answered: Any, on_text: Callable[[str], None] | None) -> Reply:
     reply = Reply()
-    message = getattr(_first_choice(answered), "message", None)
+    choice = _first_choice(answered)
+    message = getattr(choice, "message", None)
     if message is None:
         raise EndpointError("no message in it")
     reply.add_usage(answered.usage)
     reply.add_text(getattr(message, "content", None), on_text)
     reply.add_calls(getattr(message, "tool_calls", None))
+    reply.add_ending(choice)
     return reply
 
 
@@ -79,7 +105,7 @@ async def pieced(chunks: AsyncIterable[Any], on_text: Callable[[str], None] | No
         reply.add_usage(getattr(chunk, "usage", None))
         reply.add_text(getattr(delta, "content", None), on_text)
         reply.add_calls(getattr(delta, "tool_calls", None))
-        ended = ended or bool(getattr(choice, "finish_reason", None))
+        ended = reply.add_ending(choice) or ended
     if not ended:
         raise EndpointError("it broke off before its end")
     return reply
@@ -88,6 +114,11 @@ async def pieced(chunks: AsyncIterable[Any], on_text: Callable[[str], None] | No
 def _first_choice(said: Any) -> Any:
     choices = getattr(said, "choices", None)
     return choices[0] if isinstance(choices, list) and choices else None
+
+
+def _text_of_part(part: Any) -> str:
+    text = part.get("text") if isinstance(part, dict) else getattr(part, "text", None)
+    return text if isinstance(text, str) else ""
 
 
 def _text(said: Any, name: str) -> str:

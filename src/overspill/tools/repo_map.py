@@ -9,12 +9,13 @@ from __future__ import annotations
 import builtins
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from math import sqrt
 from pathlib import Path
+from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.core.ports import Store
@@ -24,12 +25,17 @@ from overspill.tools.base import Tool
 from overspill.tools.root import Root, Walk, but_for, printable
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node, Tree
 
 MAX_TOKENS = 2_000
 MOST_FILE_BYTES = 1_000_000
 """A larger file is generated or data."""
+MOST_SECONDS = 2.0
+"""For parsing one file: what takes longer is no code that anybody wrote."""
 _SIGNATURE_CHARS = 160
+_LINE_BYTES = 2_000
+"""Looked at for a signature: a file of one line would be copied for each of its definitions."""
 _NAMES = ("identifier", "type_identifier", "field_identifier", "property_identifier", "constant")
 _EVERYWHERE = frozenset(dir(builtins)) | {"get", "set", "add", "run", "name", "text", "data", "path", "join", "main"}
 """Names that mostly mean something else than the definition of that name."""
@@ -181,28 +187,54 @@ def drawn(chosen: list[Definition], total: int, unread: int = 0) -> str:
 
 
 def read_definitions(source: bytes, file: str, language: Language) -> tuple[list[Definition], Counter[str]]:
-    """What a file defines, and how often it names what."""
-    parser, query = _reader(language)  # first: it says which extra is missing
-    from tree_sitter import QueryCursor
-
-    captures = QueryCursor(query).captures(parser.parse(source).root_node)
-    names = Counter(map(_text, captures.get("name", ())))
+    """What a file defines, and how often it names what; a ``RequestError`` when it can't be parsed in time."""
+    grammar = _grammar(language)  # first: it says which extra is missing
+    names: Counter[str] = Counter()
     definitions: list[Definition] = []
     lines = source.split(b"\n")
     around: list[int] = []
-    for node in sorted(captures.get("definition", ()), key=lambda node: (node.start_byte, -node.end_byte)):
-        around = [end for end in around if end > node.start_byte]
-        name = _name_of(node)
-        if name:
-            row = node.start_point[0]
-            signature = " ".join(lines[row].decode("utf-8", "replace").split())[:_SIGNATURE_CHARS]
-            definitions.append(Definition(file, row + 1, min(len(around), 4), name, signature))
-            names[name] -= 1  # its own name is among the identifiers
-        around.append(node.end_byte)
+    for node in _nodes(_parsed(source, file, grammar.language)):
+        if node.kind_id in grammar.names:
+            names[_text(source, node)] += 1
+        elif node.kind_id in grammar.definitions:
+            while around and around[-1] <= node.start_byte:
+                around.pop()
+            if name := _name_of(source, node):
+                row = node.start_point[0]
+                line = lines[row][:_LINE_BYTES].decode("utf-8", "replace")
+                signature = " ".join(line.split())[:_SIGNATURE_CHARS]
+                definitions.append(Definition(file, row + 1, min(len(around), 4), name, signature))
+                names[name] -= 1  # its own name is among the identifiers
+            around.append(node.end_byte)
     return definitions, +names
 
 
-def _name_of(node: Node) -> str:
+def _parsed(source: bytes, file: str, grammar: Grammar) -> Tree:
+    """Asked how it goes on, the parser also lets the other threads run: without, it would hold up the program."""
+    from tree_sitter import Parser
+
+    rest, until = memoryview(source), thread_time() + MOST_SECONDS
+    try:
+        # A parser of its own: one that several threads use at a time breaks.
+        return Parser(grammar).parse(lambda at, _: rest[at:], progress_callback=lambda *_: thread_time() > until)
+    except ValueError:
+        raise RequestError("path", file, f"a file that can be parsed within {MOST_SECONDS:g} seconds") from None
+
+
+def _nodes(tree: Tree) -> Iterator[Node]:
+    """All, each before those inside it. A query would take quadratic time for what is nested or broken badly."""
+    cursor = tree.walk()
+    while True:
+        if cursor.node is not None:
+            yield cursor.node
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def _name_of(source: bytes, node: Node) -> str:
     named = node.child_by_field_name("name")
     while named is None:
         # In C the name is wrapped in declarators: pointers, parameters, arrays.
@@ -211,25 +243,30 @@ def _name_of(node: Node) -> str:
             return ""
         named = inner if inner.child_count == 0 else inner.child_by_field_name("name")
         node = inner
-    return _text(named)
+    return _text(source, named)
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+def _text(source: bytes, node: Node) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+class _Grammar(NamedTuple):
+    language: Grammar
+    definitions: frozenset[int]
+    names: frozenset[int]
 
 
 @lru_cache(maxsize=32)
-def _reader(language: Language) -> tuple[Parser, Query]:
+def _grammar(language: Language) -> _Grammar:
     try:
         from tree_sitter import Language as Grammar
-        from tree_sitter import Parser, Query
 
         module: Any = import_module(language.package)
     except ImportError:
         raise MissingExtra("repo_map", "code") from None
     grammar = Grammar(getattr(module, language.factory)())
 
-    def known(kinds: Iterable[str]) -> str:
-        return " ".join(f"({kind})" for kind in sorted(kinds) if grammar.id_for_node_kind(kind, True))
+    def known(kinds: Iterable[str]) -> frozenset[int]:
+        return frozenset(number for kind in kinds if (number := grammar.id_for_node_kind(kind, True)))
 
-    return Parser(grammar), Query(grammar, f"[{known(language.definitions)}] @definition [{known(_NAMES)}] @name")
+    return _Grammar(grammar, known(language.definitions), known(_NAMES))

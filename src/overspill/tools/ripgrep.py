@@ -12,6 +12,12 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+from time import monotonic
+
+from overspill.tools.running import nobody_waits
+
+MOST_SECONDS = 30.0
+_ASKED_SECONDS = 0.1
 
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _END = r"\r?$"
@@ -43,12 +49,27 @@ def files(rg: str, pattern: str, root: Path, below: str) -> list[str] | None:
         return None
     words = [rg, *_FLAGS, "-e", said, "--", below or "."]
     try:
-        ran = subprocess.run(words, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    except OSError:
+        running = subprocess.Popen(
+            words, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except (OSError, ValueError):  # a pattern too long for a command line, or with a NUL
         return None
-    if ran.returncode not in (0, 1):  # it could not read everything, and does not say what
+    with running:
+        printed = _printed(running)
+    if running.returncode not in (0, 1):  # it could not read everything, and does not say what
         return None
-    return [os.fsdecode(name).removeprefix("./") for name in ran.stdout.split(b"\0") if name]
+    return [os.fsdecode(name).removeprefix("./") for name in printed.split(b"\0") if name]
+
+
+def _printed(running: subprocess.Popen[bytes]) -> bytes:
+    """All of it; ended when it takes too long, or when nobody waits for it any more."""
+    until = monotonic() + MOST_SECONDS
+    while True:
+        try:
+            return running.communicate(timeout=_ASKED_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            if nobody_waits() or monotonic() > until:
+                running.kill()
 
 
 def translated(pattern: str) -> str | None:

@@ -58,6 +58,13 @@ class Root:
             raise RequestError("path", name, "a directory; this is a file")
         return path
 
+    def place(self, name: str) -> Path:
+        """Either of the two."""
+        path = self._there(name, "a file or directory that is there")
+        if not (path.is_file() or path.is_dir()):
+            raise RequestError("path", name, "a regular file or a directory")
+        return path
+
     def open(self, path: Path) -> BinaryIO:
         """A file inside the root, at a path without links; a ``RequestError`` when it can't be read."""
         try:

@@ -22,6 +22,10 @@ GRACE_SECONDS = 1.0
 """What a cancelled coroutine gets to clean up before nobody waits for it any more."""
 
 
+_waited_for = threading.local()
+_TIME_IS_UP = "its time is up, and its answer is waited for"
+
+
 class TimedOut(Exception):
     """The time is up."""
 
@@ -39,18 +43,33 @@ async def within(work: Coroutine[Any, Any, T], seconds: float | None) -> T:
     task = asyncio.ensure_future(_contained(work))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        task.cancel()
+    except asyncio.CancelledError as told:
+        if told.args != (_TIME_IS_UP,):
+            task.cancel()
+            raise
+        # By one around this one: what had come by then is an answer to it as well.
+        if await _answers(task):
+            return task.result()
         raise
     if done:
         if task.cancelled():  # by itself: nobody else has
             raise RuntimeError("it was cancelled from inside")
         return task.result()
-    task.cancel()
-    await asyncio.wait({task}, timeout=GRACE_SECONDS)
-    if task.done() and not task.cancelled() and task.exception() is None:
+    if await _answers(task):
         return task.result()
     raise TimedOut
+
+
+async def _answers(task: asyncio.Future[Any]) -> bool:
+    """Told that its time is up, does it come to a result?"""
+    task.cancel(_TIME_IS_UP)
+    try:
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)
+    except asyncio.CancelledError as told:
+        if told.args != (_TIME_IS_UP,):
+            raise
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)  # two times were up at once
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 async def _contained(work: Coroutine[Any, Any, T]) -> T:
@@ -63,8 +82,15 @@ async def _contained(work: Coroutine[Any, Any, T]) -> T:
         raise _as_fault(error) from error
 
 
+def nobody_waits() -> bool:
+    """For a plain function: has its caller gone? Its thread can't be stopped, but may end by itself."""
+    gone: threading.Event | None = getattr(_waited_for, "gone", None)
+    return gone is not None and gone.is_set()
+
+
 async def in_own_thread(function: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
+    gone = threading.Event()
     future: asyncio.Future[T] = loop.create_future()
 
     def settle(result: Any, raised: Exception | None) -> None:
@@ -78,6 +104,7 @@ async def in_own_thread(function: Callable[[], T]) -> T:
     def work() -> None:
         result: T | None = None
         raised: Exception | None = None
+        _waited_for.gone = gone
         try:
             result = function()
         except BaseException as error:
@@ -86,7 +113,10 @@ async def in_own_thread(function: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, result, raised)
 
     threading.Thread(target=work, name="overspill-tool", daemon=True).start()
-    return await future
+    try:
+        return await future
+    finally:
+        gone.set()
 
 
 def _as_fault(error: BaseException) -> Exception:

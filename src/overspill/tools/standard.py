@@ -28,7 +28,8 @@ def repository_tools(
     """``repo_map``, ``read_file``, ``grep_search``, ``get_repo_structure`` and, where there is a shell, ``bash``.
 
     What a file says of one of these by its name replaces the tool's own limits; what it says of everything
-    does not: each has limits that suit it.
+    does not: each has limits that suit it.  A ``truncation_strategy`` is for ``bash`` alone: the others
+    never answer more than fits, so that there is nothing to cut.
     """
     from overspill.config.configuration import Configuration
 

@@ -48,6 +48,8 @@ async def bounded_stream(bounder: Bounder, output: Iterator[Any] | AsyncIterable
         fault = STOPPED
     except Exception as error:
         fault = sentence_of(error)
+    if len(fault) > MOST_SENTENCE_CHARS:  # the rest of it is kept where the output is
+        feeding.add(f"\n{fault}\n")
     bounded = await in_own_thread(feeding.finish)
     if not fault:
         bounded = await summarised(bounder, bounded, call, output)
@@ -104,6 +106,10 @@ class _Feeding:
         if len(self._waiting) >= _WRITTEN_BYTES:
             together, self._waiting = bytes(self._waiting), bytearray()
             await in_own_thread(lambda: self._take(together))
+
+    def add(self, text: str) -> None:
+        """For the end: written when it comes."""
+        self._waiting += encode(text)
 
     def feed_all(self, chunks: Iterator[Any]) -> None:
         for chunk in chunks:
