@@ -204,7 +204,8 @@ class Bounder:
 
     def _report_untouched(self, bounded: Bounded, call: Call) -> None:
         if self.listeners:
-            report(self.listeners, "skipped", bounded, call, reason="within the limit")
+            reason = "told to skip" if self.policy.cuts_nothing else "within the limit"
+            report(self.listeners, "skipped", bounded, call, reason=reason)
 
     def _without_secrets(self, call: Call) -> Call:
         """The store writes down the call as well."""
@@ -313,8 +314,15 @@ class Capturing:
         if self._original is not None and (fault or ended.fault) and self._bounder.policy.when_failed == "original":
             if ended.fault:
                 self._bounder._report_fault(ended.fault, call)
-            text = readable(b"".join(chunks_of(self._original)))
-            return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
+            text = readable(redacted(b"".join(chunks_of(self._original)), self._bounder.policy.redact))
+            return Bounded(
+                text=text,
+                totals=ended.totals,
+                unsaved=kept.unsaved,
+                handle=kept.handle,
+                path=kept.path,
+                redactions=ended.redactions,
+            )
         bounded = self._bounder._rendered(ended, kept, call, self._started)
         self._keeping.remember(bounded, by=self._bounder.policy.strategy)
         return bounded

@@ -37,9 +37,13 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
     envelope = _envelope(response)
     if isinstance(envelope.get("data"), Iterator):
         response = envelope = _gathered(envelope)
-    if _skips(envelope):
-        return response
     bounder = bounder or _unified()
+    if _skips(envelope):
+        if not bounder.policy.redact:
+            return response
+        from overspill.bounder import Bounder
+
+        bounder = Bounder(bounder.policy.uncut, on_event=bounder.listeners)
     call = call or Call(tool=tool)
     raw = raw_json(envelope)
     if bounder.policy.lets_through(raw) and not bounder.policy.redact:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from overspill.core.access import Access
     from overspill.core.policy import Policy
     from overspill.core.ports import Store
+    from overspill.core.redact import Secret
 
 Verdict = bool | Mapping[str, Any] | None
 """No, yes, or yes with these options; None leaves it to the configuration."""
@@ -119,19 +120,19 @@ class Middleware:
             verdict = self._verdict(call, given)
             chosen = {**(verdict if isinstance(verdict, dict) else {}), **(options or {})}
             if verdict is False or (verdict is not True and self._settle(call.tool, chosen).skip):
-                return await self._let_through(given, call)
+                return await self._let_through(given, call, self._secrets(call.tool, chosen))
             bounder = self.bounder(call.tool, chosen or None)
         except Exception as error:  # a callback of the user's, or options that make no sense
             self._say_fault(error, call)
             bounder = self._without_a_store()
             if bounder.policy.when_failed == "original":
-                return given
+                return await self._as_it_came(given, call, bounder.policy.redact)
         try:
             return await self._bounded(bounder, given, call)
         except Exception as error:  # what a store or a strategy of the user's raised past all that expects it
             self._say_fault(error, call)
             if bounder.policy.when_failed == "original":
-                return given
+                return await self._as_it_came(given, call, bounder.policy.redact)
             from overspill.bounder import Bounder
 
             return await self._bounded(Bounder(bounder.policy, None, on_event=self.listeners), given, call)
@@ -164,7 +165,23 @@ class Middleware:
         shown = content if keeps else bounded.text
         return replace(given, content=shown).with_metadata(**metadata_of(bounded))
 
-    async def _let_through(self, given: ToolResult, call: Call) -> ToolResult:
+    async def _as_it_came(self, given: ToolResult, call: Call, secrets: tuple[Secret, ...]) -> ToolResult:
+        """Uncut, but without the secrets."""
+        if not secrets:
+            return given
+        from overspill.bounder import Bounder
+        from overspill.core.policy import Policy
+
+        return await self._bounded(Bounder(Policy(redact=secrets).uncut, on_event=self.listeners), given, call)
+
+    def _secrets(self, tool: str, options: Mapping[str, Any]) -> tuple[Secret, ...]:
+        configured = options or self._tools.get(tool)
+        policy = None if configured else self._declared.get(tool, self._policy)
+        return policy.redact if policy else self._settle(tool, options).redact
+
+    async def _let_through(self, given: ToolResult, call: Call, secrets: tuple[Secret, ...]) -> ToolResult:
+        if secrets:
+            return await self._as_it_came(given, call, secrets)
         content = given.content
         if is_stream(content):
             try:
