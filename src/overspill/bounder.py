@@ -138,7 +138,7 @@ class Bounder:
             return self._cut_again(data, call, started) or self._shortened(data, call, started)
         except LookupError:  # gone, or another store's: a text like any other
             return None
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self._report_fault(fault, call)
             return None
 
@@ -187,7 +187,7 @@ class Bounder:
             self._report_fault(cut.fault, call)
         try:
             bounded = render(cut, kept, self.policy)
-        except Exception as raised:  # by a selection or an access value of the user's
+        except (Exception, SystemExit) as raised:  # by a selection or an access value of the user's
             self._report_fault(raised, call)
             bounded = render(replace(cut, selection=cut.edges), kept, replace(self.policy, access=FilePath()))
         if fault := self.policy.measure.fault:
@@ -196,7 +196,7 @@ class Bounder:
         self._report_cut(bounded, call, started)
         return bounded
 
-    def _report_fault(self, fault: Exception, call: Call) -> None:
+    def _report_fault(self, fault: BaseException, call: Call) -> None:
         report_fault(self.listeners, fault, call)
 
     def _report_cut(self, bounded: Bounded, call: Call, started: float) -> None:

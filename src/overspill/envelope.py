@@ -66,7 +66,7 @@ def raw_json(value: Any) -> str:
     """Valid JSON and valid Unicode of anything, a member to a line: what JSON can't say is said as text."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    except Exception:  # what a value's own methods raise is no concern of the caller's
+    except (Exception, SystemExit):  # what a value's own methods raise is no concern of the caller's
         text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
     return _HALF_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -161,7 +161,7 @@ def _envelope(response: Any) -> Mapping[str, Any]:
     try:
         if isinstance(response, Mapping) and response.keys() & set(KEYS):
             return dict(response)
-    except Exception:  # a mapping whose own methods raise is data like any other
+    except (Exception, SystemExit):  # a mapping whose own methods raise is data like any other
         pass
     return {"status": "success", "data": response, "text": ""}
 
@@ -182,7 +182,7 @@ def _skips(envelope: Mapping[str, Any]) -> bool:
     context = envelope.get("context")
     try:
         return isinstance(context, Mapping) and context.get("truncation_skip") is True
-    except Exception:
+    except (Exception, SystemExit):
         return False
 
 

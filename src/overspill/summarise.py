@@ -152,7 +152,7 @@ def _kept(store: Store | None, bounded: Bounded, max_bytes: int) -> bytes | None
     try:
         with closing(store.open(bounded.handle)) as blob:
             return blob.read(0, max_bytes)
-    except Exception:  # a user's store may raise anything
+    except (Exception, SystemExit):  # a user's store may raise anything
         return None
 
 

@@ -62,7 +62,7 @@ class Measure:
 
     def __init__(self, counter: TokenCounter, carrier: Carrier = "text") -> None:
         self._count = counter
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
         """What a counter of the caller's raised last; the estimate stood in for it."""
         self._carried = _json_escaped if carrier == "json" else _unescaped
 
@@ -71,7 +71,7 @@ class Measure:
         least = -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN_CEILING)
         try:
             return max(self._count(text), least)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self.fault = fault
             return max(estimate_tokens(text), least)
 

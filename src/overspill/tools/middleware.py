@@ -122,14 +122,17 @@ class Middleware:
             if verdict is False or (verdict is not True and self._settle(call.tool, chosen).skip):
                 return await self._let_through(given, call, self._secrets(call.tool, chosen))
             bounder = self.bounder(call.tool, chosen or None)
-        except Exception as error:  # a callback of the user's, or options that make no sense
+        except (Exception, SystemExit) as error:  # a callback of the user's, or options that make no sense
             self._say_fault(error, call)
             bounder = self._without_a_store()
             if bounder.policy.when_failed == "original":
                 return await self._as_it_came(given, call, bounder.policy.redact)
         try:
             return await self._bounded(bounder, given, call)
-        except Exception as error:  # what a store or a strategy of the user's raised past all that expects it
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # what a store or a strategy of the user's raised past all that expects it
             self._say_fault(error, call)
             if bounder.policy.when_failed == "original":
                 return await self._as_it_came(given, call, bounder.policy.redact)
@@ -137,7 +140,7 @@ class Middleware:
 
             return await self._bounded(Bounder(bounder.policy, None, on_event=self.listeners), given, call)
 
-    def _say_fault(self, error: Exception, call: Call) -> None:
+    def _say_fault(self, error: BaseException, call: Call) -> None:
         reason = sentence_of(error)
         self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
         logging.getLogger("overspill").warning("%s: %s", call.tool or "output", reason)
@@ -186,7 +189,7 @@ class Middleware:
         if is_stream(content):
             try:
                 content = await whole_stream(content)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 given = replace(given, is_error=True)
                 content = sentence_of(error)
             given = replace(given, content=content)
@@ -256,7 +259,7 @@ class Middleware:
         for listener in self.listeners:
             try:
                 listener(event)
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 logging.getLogger("overspill").warning("a listener of overspill's events failed: %r", fault)
 
 
