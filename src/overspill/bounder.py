@@ -26,7 +26,7 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
 from overspill.core.redact import Redactor, redacted
 from overspill.core.render import render
-from overspill.core.shown import Shown, pieces_of
+from overspill.core.shown import Shown, pieces_in, pieces_of
 from overspill.core.strategies.summarise import Summarise
 from overspill.errors import PolicyError
 from overspill.keeping import Keeping
@@ -150,8 +150,26 @@ class Bounder:
         stored, pieces = self.store.stored(found.handle), pieces_of(text)
         if stored.lines != found.lines or pieces is None:
             return None
+        return self._anew(self.store, stored, pieces, call, started)
+
+    def anew(self, place: str, shown: str, call: Call) -> Bounded | None:
+        """What is kept under a handle or a path, cut by this policy; None where it isn't, or ``shown`` isn't of it."""
+        if self.store is None:
+            return None
+        started = self._clock()
+        try:
+            is_handle = notice.HANDLE.fullmatch(place)
+            stored = self.store.stored(place) if is_handle else _at_path(self.store, place)
+            return self._anew(self.store, stored, pieces_in(shown), call, started)
+        except LookupError:
+            return None
+        except (Exception, SystemExit) as fault:
+            self._report_fault(fault, call)
+            return None
+
+    def _anew(self, store: Store, stored: Stored, pieces: list[str], call: Call, started: float) -> Bounded | None:
         shown, capture = Shown(pieces, each="behind the last"), Capture(self.policy, call)
-        for chunk in _chunks(self.store, stored):
+        for chunk in _chunks(store, stored):
             shown.feed(chunk)
             capture.feed(chunk)
         ended = capture.finish(call)
@@ -342,6 +360,13 @@ class Capturing:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.afinish()
+
+
+def _at_path(store: Store, path: str) -> Stored:
+    for stored in store.outputs():
+        if stored.path == path:
+            return stored
+    raise LookupError(path)
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 Within the limit, or with ``context.truncation_skip``, the very same object comes back.  What is cut is a
 valid JSON object again: ``partial`` unless it was an error, ``data`` a preview with the exact account, the
-complete raw response in the store as JSON.  Whatever comes in: nothing is raised.
+complete raw response in the store as JSON.  One that is cut already passes where its preview fits, else it
+is cut anew from the stored response.  Whatever comes in: nothing is raised.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 KEYS = ("status", "data", "text", "stats", "context", "error")
 SIDE_BYTES = 8_192
-"""``stats``, ``context`` and ``error`` stay as they are up to this size of each."""
+"""``stats``, ``context`` and ``error`` stay as they are up to this size of each, all other keys up to it together."""
+_MOST_KEYS = 100
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -45,6 +47,13 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
 
         bounder = Bounder(bounder.policy.uncut, on_event=bounder.listeners)
     call = call or Call(tool=tool)
+    if (earlier := _cut_earlier(envelope)) is not None:
+        if not bounder.policy.redact and _fits(envelope, earlier["preview"], bounder.policy):
+            return response
+        place = earlier["truncation"].get("full_output_path")
+        anew = bounder.anew(place, earlier["preview"], call) if isinstance(place, str) else None
+        if anew is not None:
+            return _cut(envelope, anew, bounder.policy)
     raw = raw_json(envelope)
     if bounder.policy.lets_through(raw) and not bounder.policy.redact:
         return response
@@ -81,7 +90,37 @@ def _cut(envelope: Mapping[str, Any], bounded: Bounded, policy: Policy) -> dict[
     for key in ("stats", "context", "error"):
         if key in envelope:
             cut[key] = _small(_without_secrets(envelope[key], policy))
-    return cut
+    return cut | _own(envelope, policy)
+
+
+def _own(envelope: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+    """The keys that are the tool's own, as many as fit; what is too much of one is said of it."""
+    own: dict[str, Any] = {}
+    room_bytes = SIDE_BYTES
+    for key in [key for key in envelope if isinstance(key, str) and key not in KEYS][:_MOST_KEYS]:
+        clean = _without_secrets(plain({key: envelope[key]}), policy)
+        member = {name: _small(value) for name, value in clean.items()} if isinstance(clean, dict) else {}
+        size = len(_side(member))
+        if size <= room_bytes:
+            own |= member
+            room_bytes -= size
+    return own
+
+
+def _cut_earlier(envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The data of an envelope that is cut already, and holds nothing else."""
+    data = envelope.get("data")
+    if type(data) is not dict or data.keys() != {"truncated", "truncation", "preview"}:
+        return None
+    known = data["truncated"] is True and type(data["truncation"]) is dict and isinstance(data["preview"], str)
+    return data if known else None
+
+
+def _fits(envelope: Mapping[str, Any], preview: str, policy: Policy) -> bool:
+    """Is it no more than what this policy would have made of it?"""
+    sides = [value for key, value in envelope.items() if key != "data"]
+    small = len(sides) <= _MOST_KEYS and all(len(_side(value)) <= SIDE_BYTES for value in sides)
+    return small and policy.measure.fits(preview, policy.laid_out)
 
 
 def _account(bounded: Bounded, policy: Policy) -> dict[str, Any]:
@@ -143,12 +182,15 @@ def _without_secrets(value: Any, policy: Policy) -> Any:
 
 def _small(value: Any) -> Any:
     """The value, or what can be said of it when it is itself too much."""
-    text = readable(encode(json.dumps(plain(value), ensure_ascii=False)))
-    raw = text.encode()
+    raw = _side(value)
     if len(raw) <= SIDE_BYTES:
-        return json.loads(text)
+        return json.loads(raw)
     start = readable(raw[: SIDE_BYTES // 4])
     return {"truncated": True, "original_bytes": len(raw), "preview": start}
+
+
+def _side(value: Any) -> bytes:
+    return readable(encode(json.dumps(plain(value), ensure_ascii=False))).encode()
 
 
 def _envelope(response: Any) -> Mapping[str, Any]:
