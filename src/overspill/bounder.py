@@ -19,8 +19,9 @@ from overspill.core.access import FilePath
 from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, Listener
+from overspill.core.excerpt import gaps_between
 from overspill.core.measure import encode, readable
-from overspill.core.model import Bounded, Budget, Call, totals_of
+from overspill.core.model import Bounded, Budget, Call, Part, Totals, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
@@ -28,6 +29,7 @@ from overspill.core.redact import Redactor, redacted
 from overspill.core.render import render
 from overspill.core.shown import Shown, pieces_in, pieces_of
 from overspill.core.strategies.summarise import Summarise
+from overspill.core.summaries import as_much_as_fits, summary_in
 from overspill.errors import PolicyError
 from overspill.keeping import Keeping
 from overspill.reports import report, report_fault, tell
@@ -128,14 +130,18 @@ class Bounder:
     def again(self, data: bytes, call: Call) -> Bounded | None:
         """For text above the limit: the same within it where that stores nothing anew and loses nothing.
 
-        That is a text that another layer has bounded, which is cut anew from the stored original, and an answer
-        of read-back, of which fewer lines are shown; each only when it holds nothing else.
+        That is a text that another layer has bounded, which is cut anew from the stored original, a summary, which
+        ends earlier, and an answer of read-back, of which fewer lines are shown; each only when it holds nothing else.
         """
         if self.store is None or b"[overspill " not in data:
             return None
         started = self._clock()
         try:
-            return self._cut_again(data, call, started) or self._shortened(data, call, started)
+            return (
+                self._summary_shortened(data, call, started)
+                or self._cut_again(data, call, started)
+                or self._shortened(data, call, started)
+            )
         except LookupError:  # gone, or another store's: a text like any other
             return None
         except (Exception, SystemExit) as fault:
@@ -176,6 +182,32 @@ class Bounder:
         if isinstance(ended, Whole) or not shown.all_found():
             return None
         return self._rendered(ended, Kept(stored.handle, stored.path), call, started)
+
+    def _summary_shortened(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        found = summary_in(readable(data))
+        if self.store is None or found is None:
+            return None
+        stored = self.store.stored(found.handle)
+        words = readable(redacted(encode(found.words), self.policy.redact))
+        measure, budget = self.policy.measure, self.policy.budget
+        fitting = as_much_as_fits(found.header, words, lambda whole: measure.fits(whole, budget))
+        if fitting is None:
+            return self._anew(self.store, stored, [], call, started)
+        totals = Totals(stored.bytes, stored.lines)
+        gaps = tuple(gaps_between([], totals))
+        bounded = Bounded(
+            text="".join(fitting),
+            truncated=True,
+            handle=stored.handle,
+            path=stored.path,
+            header=fitting[0],
+            parts=(Part(fitting[1], gap=gaps[0] if gaps else None),),
+            gaps=gaps,
+            totals=totals,
+            kind="summary",
+        )
+        self._report_cut(bounded, call, started)
+        return bounded
 
     def _shortened(self, data: bytes, call: Call, started: float) -> Bounded | None:
         text = readable(data)
