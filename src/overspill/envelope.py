@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from overspill.core.access import SubAgent
 from overspill.core.measure import encode, readable
 from overspill.core.model import Bounded, Call
+from overspill.core.notice import WORDS
 from overspill.core.redact import redacted
 from overspill.source import plain, said
 
@@ -124,10 +125,13 @@ def _fits(envelope: Mapping[str, Any], preview: str, policy: Policy) -> bool:
 
 
 def _account(bounded: Bounded, policy: Policy) -> dict[str, Any]:
+    above = policy.above
+    others = {"max_chars": above.max_chars, "max_tokens": above.max_tokens}
     return {
         "direction": policy.strategy.name,
-        "max_lines": policy.above.max_lines,
-        "max_bytes": policy.above.max_bytes,
+        "max_lines": above.max_lines,
+        "max_bytes": above.max_bytes,
+        **{name: most for name, most in others.items() if most},
         "original_lines": bounded.total_lines,
         "original_bytes": bounded.total_bytes,
         "kept_lines": bounded.kept_lines,
@@ -145,14 +149,17 @@ def _preview(bounded: Bounded) -> str:
 def _sentence(bounded: Bounded, policy: Policy) -> str:
     zh = policy.language == "zh"
     kept, total = bounded.kept_lines, bounded.total_lines
+    shown = f"显示 {kept}/{total} 行" if zh else f"{kept}/{total} lines shown"
+    if kept == total:  # which would be read as the whole
+        shown += WORDS[policy.language].in_part
     size = f"{bounded.kept_bytes}/{bounded.total_bytes}"
     place = bounded.path or bounded.handle
     if place is None:
         reason = " ".join(bounded.unsaved.split())[:80]
         return (
-            f"输出已截断：显示 {kept}/{total} 行（{size} 字节），其余未能保存（{reason}）"
+            f"输出已截断：{shown}（{size} 字节），其余未能保存（{reason}）"
             if zh
-            else f"Cut: {kept}/{total} lines shown ({size} bytes); the rest could NOT be saved ({reason})"
+            else f"Cut: {shown} ({size} bytes); the rest could NOT be saved ({reason})"
         )
     if isinstance(policy.access, SubAgent):
         next_step = (
@@ -163,9 +170,9 @@ def _sentence(bounded: Bounded, policy: Policy) -> str:
     else:
         next_step = "请用 Read 分页读取，或用 Grep 搜索" if zh else "read it by pages with Read, or search it with Grep"
     return (
-        f"输出已截断：显示 {kept}/{total} 行（{size} 字节）。完整输出：{place}；{next_step}"
+        f"输出已截断：{shown}（{size} 字节）。完整输出：{place}；{next_step}"
         if zh
-        else f"Cut: {kept}/{total} lines shown ({size} bytes). The whole is in {place}; {next_step}"
+        else f"Cut: {shown} ({size} bytes). The whole is in {place}; {next_step}"
     )
 
 

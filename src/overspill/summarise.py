@@ -193,10 +193,11 @@ def _header(bounded: Bounded, strategy: Summarise, covers: _Covers, bounder: Bou
             else f": 0 of {total} lines shown; the rest could NOT be saved ({reason})"
         )
         return f"[overspill{opening}{'。' if zh else '. '}{summary}]\n"
-    from overspill.core.access import Rest
+    from overspill.core.access import Rest, speaking
 
     rest = Rest(bounded.handle, bounded.path, 1, min(total, 200), 0)
-    step = f"查看原文：{policy.access.read(rest)}" if zh else f"For the output: {policy.access.read(rest)}"
+    read = speaking(policy.access, policy.language).read(rest)
+    step = f"查看原文：{read}" if zh else f"For the output: {read}"
     opening = f" {bounded.handle}：共 {total} 行，显示 0 行" if zh else f" {bounded.handle}: 0 of {total} lines shown"
     stop = "。" if zh else ". "
     return f"[overspill{opening}{stop}{summary}{stop}{step}]\n"

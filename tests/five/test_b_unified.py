@@ -397,3 +397,11 @@ def test_b3_keys_of_the_tools_own_stay() -> None:
     assert secret not in json.dumps(cut)
     many = bound_envelope({**response(), **{f"k{at}": "x" * 99 for at in range(9_000)}}, bounder=bounder("unified"))
     assert len(json.dumps(many)) < 90_000
+
+
+def test_b3_a_line_shown_in_part_and_a_limit_in_characters_are_said() -> None:
+    line = {"data": "x" * 90_000}
+    assert "3/3 lines shown in part (" in bound_envelope(line, bounder=bounder("unified"))["text"]
+    assert "显示 3/3 行的一部分（" in bound_envelope(line, bounder=bounder("unified", language="zh"))["text"]
+    cut = bound_envelope(line, bounder=Bounder(Policy(budget=Budget(max_chars=4_000)), MemoryStore()))
+    assert cut["data"]["truncation"]["max_chars"] == 4_000
