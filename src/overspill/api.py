@@ -123,6 +123,8 @@ def _settled(
         from overspill import summarise
 
         policy = replace(policy, strategy=summarise.configured(configuration.summarization))
+    if settled.skip:
+        policy = policy.uncut
     if store is None or isinstance(store, str):
         from overspill.store import default_root
 

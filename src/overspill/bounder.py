@@ -19,15 +19,17 @@ from overspill.core.access import FilePath
 from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
 from overspill.core.events import Event, Listener
+from overspill.core.excerpt import gaps_between
 from overspill.core.measure import encode, readable
-from overspill.core.model import Bounded, Budget, Call, totals_of
+from overspill.core.model import Bounded, Budget, Call, Part, Totals, totals_of
 from overspill.core.notice import Kept
 from overspill.core.policy import Policy
 from overspill.core.ports import Store, Stored
 from overspill.core.redact import Redactor, redacted
 from overspill.core.render import render
-from overspill.core.shown import Shown, pieces_of
+from overspill.core.shown import Shown, pieces_in, pieces_of
 from overspill.core.strategies.summarise import Summarise
+from overspill.core.summaries import as_much_as_fits, summary_in
 from overspill.errors import PolicyError
 from overspill.keeping import Keeping
 from overspill.reports import report, report_fault, tell
@@ -128,17 +130,21 @@ class Bounder:
     def again(self, data: bytes, call: Call) -> Bounded | None:
         """For text above the limit: the same within it where that stores nothing anew and loses nothing.
 
-        That is a text that another layer has bounded, which is cut anew from the stored original, and an answer
-        of read-back, of which fewer lines are shown; each only when it holds nothing else.
+        That is a text that another layer has bounded, which is cut anew from the stored original, a summary, which
+        ends earlier, and an answer of read-back, of which fewer lines are shown; each only when it holds nothing else.
         """
         if self.store is None or b"[overspill " not in data:
             return None
         started = self._clock()
         try:
-            return self._cut_again(data, call, started) or self._shortened(data, call, started)
+            return (
+                self._summary_shortened(data, call, started)
+                or self._cut_again(data, call, started)
+                or self._shortened(data, call, started)
+            )
         except LookupError:  # gone, or another store's: a text like any other
             return None
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self._report_fault(fault, call)
             return None
 
@@ -150,14 +156,58 @@ class Bounder:
         stored, pieces = self.store.stored(found.handle), pieces_of(text)
         if stored.lines != found.lines or pieces is None:
             return None
+        return self._anew(self.store, stored, pieces, call, started)
+
+    def anew(self, place: str, shown: str, call: Call) -> Bounded | None:
+        """What is kept under a handle or a path, cut by this policy; None where it isn't, or ``shown`` isn't of it."""
+        if self.store is None:
+            return None
+        started = self._clock()
+        try:
+            is_handle = notice.HANDLE.fullmatch(place)
+            stored = self.store.stored(place) if is_handle else _at_path(self.store, place)
+            return self._anew(self.store, stored, pieces_in(shown), call, started)
+        except LookupError:
+            return None
+        except (Exception, SystemExit) as fault:
+            self._report_fault(fault, call)
+            return None
+
+    def _anew(self, store: Store, stored: Stored, pieces: list[str], call: Call, started: float) -> Bounded | None:
         shown, capture = Shown(pieces, each="behind the last"), Capture(self.policy, call)
-        for chunk in _chunks(self.store, stored):
+        for chunk in _chunks(store, stored):
             shown.feed(chunk)
             capture.feed(chunk)
         ended = capture.finish(call)
         if isinstance(ended, Whole) or not shown.all_found():
             return None
         return self._rendered(ended, Kept(stored.handle, stored.path), call, started)
+
+    def _summary_shortened(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        found = summary_in(readable(data))
+        if self.store is None or found is None:
+            return None
+        stored = self.store.stored(found.handle)
+        words = readable(redacted(encode(found.words), self.policy.redact))
+        measure, budget = self.policy.measure, self.policy.budget
+        fitting = as_much_as_fits(found.header, words, lambda whole: measure.fits(whole, budget))
+        if fitting is None:
+            return self._anew(self.store, stored, [], call, started)
+        totals = Totals(stored.bytes, stored.lines)
+        gaps = tuple(gaps_between([], totals))
+        bounded = Bounded(
+            text="".join(fitting),
+            truncated=True,
+            handle=stored.handle,
+            path=stored.path,
+            header=fitting[0],
+            parts=(Part(fitting[1], gap=gaps[0] if gaps else None),),
+            gaps=gaps,
+            totals=totals,
+            kind="summary",
+        )
+        self._report_cut(bounded, call, started)
+        return bounded
 
     def _shortened(self, data: bytes, call: Call, started: float) -> Bounded | None:
         text = readable(data)
@@ -187,7 +237,7 @@ class Bounder:
             self._report_fault(cut.fault, call)
         try:
             bounded = render(cut, kept, self.policy)
-        except Exception as raised:  # by a selection or an access value of the user's
+        except (Exception, SystemExit) as raised:  # by a selection or an access value of the user's
             self._report_fault(raised, call)
             bounded = render(replace(cut, selection=cut.edges), kept, replace(self.policy, access=FilePath()))
         if fault := self.policy.measure.fault:
@@ -196,7 +246,7 @@ class Bounder:
         self._report_cut(bounded, call, started)
         return bounded
 
-    def _report_fault(self, fault: Exception, call: Call) -> None:
+    def _report_fault(self, fault: BaseException, call: Call) -> None:
         report_fault(self.listeners, fault, call)
 
     def _report_cut(self, bounded: Bounded, call: Call, started: float) -> None:
@@ -204,7 +254,8 @@ class Bounder:
 
     def _report_untouched(self, bounded: Bounded, call: Call) -> None:
         if self.listeners:
-            report(self.listeners, "skipped", bounded, call, reason="within the limit")
+            reason = "told to skip" if self.policy.cuts_nothing else "within the limit"
+            report(self.listeners, "skipped", bounded, call, reason=reason)
 
     def _without_secrets(self, call: Call) -> Call:
         """The store writes down the call as well."""
@@ -313,8 +364,15 @@ class Capturing:
         if self._original is not None and (fault or ended.fault) and self._bounder.policy.when_failed == "original":
             if ended.fault:
                 self._bounder._report_fault(ended.fault, call)
-            text = readable(b"".join(chunks_of(self._original)))
-            return Bounded(text=text, totals=ended.totals, unsaved=kept.unsaved, handle=kept.handle, path=kept.path)
+            text = readable(redacted(b"".join(chunks_of(self._original)), self._bounder.policy.redact))
+            return Bounded(
+                text=text,
+                totals=ended.totals,
+                unsaved=kept.unsaved,
+                handle=kept.handle,
+                path=kept.path,
+                redactions=ended.redactions,
+            )
         bounded = self._bounder._rendered(ended, kept, call, self._started)
         self._keeping.remember(bounded, by=self._bounder.policy.strategy)
         return bounded
@@ -334,6 +392,13 @@ class Capturing:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.afinish()
+
+
+def _at_path(store: Store, path: str) -> Stored:
+    for stored in store.outputs():
+        if stored.path == path:
+            return stored
+    raise LookupError(path)
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:

@@ -101,6 +101,8 @@ async def _awaited(bounder: Bounder, returned: Any, call: Call) -> Any:
 def _bounded_apart(bounder: Bounder, texts: Sequence[str], call: Call) -> list[str] | None:
     """Each text within its fair share of the budget; None when the shares are too small for notices."""
     policy = bounder.policy
+    if policy.cuts_nothing:
+        return [bounder.bound(text, call).text for text in texts]
     sizes = [policy.measure.size(text, policy.budget) for text in texts]
     unit = _scarcest(policy, sizes)
     total = (policy.budget.bounds[unit] or 0) - len(texts)  # a line end between two parts

@@ -26,7 +26,7 @@ class Keeping:
         self._store = store
         self._call = call
         self._spill: Spill | None = None
-        self._fault: Exception | None = None
+        self._fault: BaseException | None = None
 
     def write(self, data: bytes, lines: LineStarts) -> None:
         if self._store is None or self._fault:
@@ -36,7 +36,7 @@ class Keeping:
                 self._spill = self._store.spill(self._call)
                 lines.offer(self._spill)
             self._spill.write(data)
-        except Exception as fault:  # a user's store may raise anything
+        except (Exception, SystemExit) as fault:  # a user's store may raise anything
             self._fail(fault)
 
     def spooled(self) -> str | None:
@@ -48,40 +48,40 @@ class Keeping:
                 return None
             flush()
             return str(getattr(self._spill, "path", "")) or None
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self._fail(fault)
             return None
 
-    def commit(self, call: Call) -> tuple[Kept, Exception | None]:
+    def commit(self, call: Call) -> tuple[Kept, BaseException | None]:
         if self._spill and not self._fault:
             try:
                 stored = self._spill.commit(call)
                 if not (isinstance(stored.handle, str) and notice.HANDLE.fullmatch(stored.handle)):
                     raise ValueError(f"the store's name for it, {said(stored.handle)[:30]!r}, is no handle")
                 return Kept(stored.handle, stored.path), None
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 self._fail(fault)
         reason = _reason(self._fault) if self._fault else _NO_STORE
         return Kept(None, unsaved=reason), self._fault
 
     def remember(self, bounded: Bounded, *, by: Strategy) -> None:
         """For the store's index: how it was cut. One that has no place for it, or no time, goes without."""
-        with suppress(Exception):
+        with suppress(Exception, SystemExit):
             if bounded.handle and (annotate := getattr(self._store, "annotate", None)):
                 shown = len(bounded.text.encode("utf-8", "replace"))
                 annotate(bounded.handle, kind=bounded.kind, cut=by.name, shown_bytes=shown)
 
     def discard(self) -> None:
         if self._spill:
-            with suppress(Exception):
+            with suppress(Exception, SystemExit):
                 self._spill.discard()
 
-    def _fail(self, fault: Exception) -> None:
+    def _fail(self, fault: BaseException) -> None:
         self._fault = fault
         self.discard()
 
 
-def _reason(fault: Exception) -> str:
+def _reason(fault: BaseException) -> str:
     if isinstance(fault, StoreUnavailable):
         return readable(encode(fault.reason))
     return readable(encode(said(fault))) or type(fault).__name__

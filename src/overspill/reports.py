@@ -23,11 +23,11 @@ def tell(listeners: Iterable[Listener], event: Event) -> None:
     for listener in listeners:
         try:
             listener(event)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             _log("warning", "a listener of overspill's events failed: %s", _in_log(_words_of(fault)))
 
 
-def report_fault(listeners: Iterable[Listener], fault: Exception, call: Call) -> None:
+def report_fault(listeners: Iterable[Listener], fault: BaseException, call: Call) -> None:
     reason = _words_of(fault)
     tell(listeners, Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
     _log("warning", "%s: %s", _name_of(call), _in_log(reason))
@@ -59,7 +59,7 @@ def report(
         _log("info", message, _name_of(call), *sizes, bounded.handle or "not kept")
 
 
-def _words_of(fault: Exception) -> str:
+def _words_of(fault: BaseException) -> str:
     return f"{type(fault).__name__}: {said(fault)}"
 
 
@@ -75,5 +75,5 @@ def _in_log(text: str) -> str:
 def _log(level: Literal["info", "warning"], message: str, *values: object) -> None:
     import logging  # late: an output that passes untouched logs nothing
 
-    with suppress(Exception):
+    with suppress(Exception, SystemExit):
         getattr(logging.getLogger("overspill"), level)(message, *values)

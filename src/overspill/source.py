@@ -42,7 +42,7 @@ def json_text(value: Any) -> str:
     """JSON of any object: keys keep their order, every element of the outer levels has its line."""
     try:
         return _lined(value, 0)
-    except Exception:  # what a value's own methods raise is no concern of the caller's
+    except (Exception, SystemExit):  # what a value's own methods raise is no concern of the caller's
         return _lined(plain(value), 0)
 
 
@@ -70,7 +70,7 @@ def plain(value: Any, *, _above: tuple[int, ...] = ()) -> Any:
         if not isinstance(members, dict):
             return [plain(item, _above=above) for item in members]
         return {_key(key): plain(item, _above=above) for key, item in members.items()}
-    except Exception:
+    except (Exception, SystemExit):
         return said(value)
 
 
@@ -103,7 +103,7 @@ def said(value: object) -> str:
     """``str`` of anything, whatever it raises."""
     try:
         return str(value)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return f"<{type(value).__name__} that raised {type(error).__name__}>"
 
 

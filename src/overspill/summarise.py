@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.core.events import Event, EventKind
 from overspill.core.excerpt import gaps_between
-from overspill.core.measure import cut_before, display, encode, readable
+from overspill.core.measure import display, encode, readable
 from overspill.core.model import Bounded, Call, Part
 from overspill.core.strategies.summarise import (
     TIMEOUT_SECONDS,
@@ -26,6 +26,7 @@ from overspill.core.strategies.summarise import (
     Summarizer,
     Summary,
 )
+from overspill.core.summaries import as_much_as_fits
 from overspill.errors import MissingExtra, PolicyError
 from overspill.source import said
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from overspill.bounder import Bounder
     from overspill.config.files import Summarization
+    from overspill.core.notice import Language
     from overspill.core.ports import Store
 
 __all__ = ["OpenAISummarizer", "Request", "Summarise", "Summary", "configured", "summarised"]
@@ -41,6 +43,7 @@ __all__ = ["OpenAISummarizer", "Request", "Summarise", "Summary", "configured", 
 ATTEMPTS = 2
 _SHORTEST_CHARS = 40
 """A budget that leaves less than this for a summary gets the plain cut."""
+_LONGEST_CHARS = 999_999
 
 
 async def summarised(bounder: Bounder, bounded: Bounded, call: Call, output: Any) -> Bounded:
@@ -55,8 +58,9 @@ async def summarised(bounder: Bounder, bounded: Bounded, call: Call, output: Any
     if chars_known <= strategy.trigger_chars:
         return bounded
     last_line = max(1, text.count("\n") + (not text.endswith("\n")))
-    header = _header(bounded, strategy, last_line, bounder)
-    room_chars = _room_chars(bounder, header)
+    covers = _Covers(last_line, 0 if text.endswith("\n") or chars_known == len(text) else len(text))
+    header = partial(_header, bounded, strategy, covers, bounder)
+    room_chars = _room_chars(bounder, header(_LONGEST_CHARS))
     if room_chars < _SHORTEST_CHARS:
         return bounded
     request = Request(text, room_chars, call, 1, last_line)
@@ -152,20 +156,34 @@ def _kept(store: Store | None, bounded: Bounded, max_bytes: int) -> bytes | None
     try:
         with closing(store.open(bounded.handle)) as blob:
             return blob.read(0, max_bytes)
-    except Exception:  # a user's store may raise anything
+    except (Exception, SystemExit):  # a user's store may raise anything
         return None
 
 
-def _header(bounded: Bounded, strategy: Summarise, last_line: int, bounder: Bounder) -> str:
+class _Covers(NamedTuple):
+    """What a model was handed of an output."""
+
+    last_line: int
+    chars: int
+    """Where the last line is cut in two: how many characters."""
+
+    def said(self, language: Language) -> str:
+        if language == "zh":
+            return f"前 {self.chars} 个字符" if self.chars else f"第 1-{self.last_line} 行"
+        return f"the first {self.chars} characters" if self.chars else f"lines 1-{self.last_line}"
+
+
+def _header(bounded: Bounded, strategy: Summarise, covers: _Covers, bounder: Bounder, chars: int) -> str:
     """Recognised by other layers as ours, and impossible to take for the output."""
     policy, total = bounder.policy, bounded.total_lines
     model = getattr(strategy.summarizer, "model", "")
     zh = policy.language == "zh"
     by = (f"（模型 {model}）" if zh else f" by {model}") if model else ""
-    covers = (
-        f"以下是第 1-{last_line} 行的摘要{by}，不是原文"
+    covered = covers.said(policy.language)
+    summary = (
+        f"以下是{covered}的摘要，摘要共 {chars} 字{by}，不是原文"
         if zh
-        else f"SUMMARY of lines 1-{last_line}{by}, not the output"
+        else f"SUMMARY of {covered} in {chars} characters{by}, not the output"
     )
     if bounded.handle is None:
         reason = " ".join(bounded.unsaved.split())[:80]
@@ -174,14 +192,15 @@ def _header(bounded: Bounded, strategy: Summarise, last_line: int, bounder: Boun
             if zh
             else f": 0 of {total} lines shown; the rest could NOT be saved ({reason})"
         )
-        return f"[overspill{opening}{'。' if zh else '. '}{covers}]\n"
-    from overspill.core.access import Rest
+        return f"[overspill{opening}{'。' if zh else '. '}{summary}]\n"
+    from overspill.core.access import Rest, speaking
 
     rest = Rest(bounded.handle, bounded.path, 1, min(total, 200), 0)
-    step = f"查看原文：{policy.access.read(rest)}" if zh else f"For the output: {policy.access.read(rest)}"
+    read = speaking(policy.access, policy.language).read(rest)
+    step = f"查看原文：{read}" if zh else f"For the output: {read}"
     opening = f" {bounded.handle}：共 {total} 行，显示 0 行" if zh else f" {bounded.handle}: 0 of {total} lines shown"
     stop = "。" if zh else ". "
-    return f"[overspill{opening}{stop}{covers}{stop}{step}]\n"
+    return f"[overspill{opening}{stop}{summary}{stop}{step}]\n"
 
 
 def _room_chars(bounder: Bounder, header: str) -> int:
@@ -196,30 +215,19 @@ def _room_chars(bounder: Bounder, header: str) -> int:
     return min(known) if known else 4_000
 
 
-def _laid_out(bounder: Bounder, bounded: Bounded, header: str, text: str) -> Bounded | None:
-    """As much of the summary as fits, by halving; the account says that nothing of the output is shown."""
+def _laid_out(bounder: Bounder, bounded: Bounded, header: Callable[[int], str], text: str) -> Bounded | None:
+    """As much of the summary as fits; the account says that nothing of the output is shown."""
     measure, budget = bounder.policy.measure, bounder.policy.budget
-    data = text.encode()
-
-    def start(size: int) -> str:
-        return text if size == len(data) else data[: cut_before(data, size)].decode() + "…"
-
-    def fits(size: int) -> bool:
-        return measure.fits(header + start(size), budget)
-
-    low, high = 0, len(data)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    if not cut_before(data, low):
+    fitting = as_much_as_fits(header, text, lambda whole: measure.fits(whole, budget))
+    if fitting is None:
         return None
+    first, shown = fitting
     assert bounded.totals is not None
     gaps = tuple(gaps_between([], bounded.totals))
-    shown = start(low)
     return replace(
         bounded,
-        text=header + shown,
-        header=header,
+        text=first + shown,
+        header=first,
         parts=(Part(shown, gap=gaps[0] if gaps else None),),
         gaps=gaps,
         kind="summary",

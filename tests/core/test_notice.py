@@ -67,13 +67,24 @@ def shown(tmp_path: Path) -> Callable[..., Bounded]:
             "Task: find what you need in D/H.txt, lines N-N or search it for PATTERN]\n",
         ),
         (
+            FilePath(),
+            "zh",
+            "[overspill H：共 N 行，显示 N 行。不要重新运行；查看其余：读取 D/H.txt 第 N-N 行 或 在其中搜索 PATTERN]\n",
+        ),
+        (
+            SubAgent("Task"),
+            "zh",
+            "[overspill H：共 N 行，显示 N 行。"
+            "不要重新运行；查看其余：Task：在 D/H.txt 第 N-N 行中查找所需内容 或 在其中搜索 PATTERN]\n",
+        ),
+        (
             Shell(),
             "zh",
             "[overspill H：共 N 行，显示 N 行。"
             "不要重新运行；查看其余：overspill read H --lines N-N 或 overspill grep H PATTERN]\n",
         ),
     ],
-    ids=["shell", "tools", "file", "sub-agent", "shell, Chinese"],
+    ids=["shell", "tools", "file", "sub-agent", "file, Chinese", "sub-agent, Chinese", "shell, Chinese"],
 )
 def test_the_usual_notice(
     shown: Callable[..., Bounded], tmp_path: Path, access: Access, language: Language, expected: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,10 +12,14 @@ import pytest
 
 from core.accounts import assert_kept_promises
 from overspill import Bounder, Budget, MemoryStore, Policy
+from overspill.core.layouts import Custom
 from overspill.core.model import Block, Call, Gap, Part, Span, Totals
 from overspill.core.model import Budget as Room
 from overspill.core.ports import Composition, Excerpt
+from overspill.envelope import bound_envelope
+from overspill.tools import Middleware, StorageStore
 
+LONG = "a line of a long output\n" * 9_000
 SOURCE = "".join(f"line {number}\n" for number in range(20_000)).encode()
 BUDGET = Budget(max_bytes=2_000)
 
@@ -167,3 +172,36 @@ def raising_handler() -> Iterator[None]:
 def test_a_log_that_raises() -> None:
     bounder = Bounder(Policy(budget=BUDGET), MemoryStore(), on_event=raising)
     assert bounder.bound(SOURCE).handle
+
+
+def leaves(*_: Any, **__: Any) -> Any:
+    raise SystemExit(3)
+
+
+class Leaving:
+    """Ends the program, whatever is asked of it."""
+
+    __str__ = __repr__ = needs_truncation = truncate = spill = open = stored = save = read = cleanup = leaves
+    outputs = remove = leaves
+    directory = "anywhere"
+
+
+@pytest.mark.parametrize(
+    "bounded",
+    [
+        lambda: Bounder(store=MemoryStore()).bound({"a": Leaving(), "b": LONG}),
+        lambda: bound_envelope({"data": [Leaving(), LONG]}, bounder=Bounder(store=MemoryStore())),
+        lambda: Bounder(Policy(layout=Custom(Leaving()))).bound(LONG),
+        lambda: Bounder(store=Leaving()).bound(LONG),
+        lambda: Bounder(store=MemoryStore(), on_event=leaves).bound(LONG),
+        lambda: Bounder(store=MemoryStore(), on_event=leaves).bound("small"),
+        lambda: asyncio.run(Middleware(store=MemoryStore(), should_truncate=leaves).apply(LONG)),
+        lambda: asyncio.run(Middleware(store=MemoryStore(), on_event=leaves).apply(LONG)),
+        lambda: asyncio.run(Middleware(store=StorageStore(Leaving())).apply(LONG)),
+    ],
+)
+def test_one_that_ends_the_program_ends_nothing(bounded: Callable[[], Any]) -> None:
+    try:
+        assert bounded() is not None
+    except SystemExit:
+        pytest.fail("it ended the program", pytrace=False)

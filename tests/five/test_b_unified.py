@@ -283,7 +283,7 @@ def test_b3_any_envelope_comes_out_valid_and_accounted_for(
         assert cut is given or streams or isinstance(given, Iterator)
         return
     json.dumps(cut, ensure_ascii=False, allow_nan=False).encode()
-    assert cut.keys() <= {"status", "data", "text", "stats", "context", "error"}
+    assert cut.keys() <= {"status", "data", "text", "stats", "context", "error", "more"}
     is_error = isinstance(given, dict) and not isinstance(given, Steals) and given.get("status") == "error"
     assert cut["status"] == ("error" if is_error else "partial")
     account = cut["data"]["truncation"]
@@ -373,3 +373,35 @@ def test_b7_the_environment(tmp_path: Path) -> None:
     ):
         with pytest.raises(PolicyError, match=variable):
             load(str(tmp_path), {variable: wrong}).settle().policy(access=FilePath())
+
+
+def test_b3_a_cut_envelope_is_not_cut_again_but_anew() -> None:
+    store = MemoryStore()
+    unified, tighter = (preset("unified", store=store, max_lines=lines) for lines in (2_000, 500))
+    given = response(data=['"\\' * 10] * 3_000)  # escaped once more, its preview is over the figure
+    cut = bound_envelope(given, bounder=unified)
+    for as_it_is in (cut, json.dumps(cut)):
+        assert bound_envelope(as_it_is, bounder=unified) is as_it_is
+    anew = bound_envelope(cut, bounder=tighter)
+    assert anew == bound_envelope(given, bounder=tighter)
+    assert len(list(store.outputs())) == 1
+    changed = {**cut, "data": {**cut["data"], "preview": cut["data"]["preview"] + "\nand more"}}
+    assert bound_envelope(changed, bounder=tighter)["data"]["preview"].endswith("and more")
+
+
+def test_b3_keys_of_the_tools_own_stay() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    own = {"request_id": "r-1", "tool_call_id": 7, "large": "x" * 90_000, "token": secret}
+    cut = bound_envelope({**response(), **own}, bounder=preset("unified", store=MemoryStore(), redact=True))
+    assert (cut["request_id"], cut["tool_call_id"], cut["large"]["truncated"]) == ("r-1", 7, True)
+    assert secret not in json.dumps(cut)
+    many = bound_envelope({**response(), **{f"k{at}": "x" * 99 for at in range(9_000)}}, bounder=bounder("unified"))
+    assert len(json.dumps(many)) < 90_000
+
+
+def test_b3_a_line_shown_in_part_and_a_limit_in_characters_are_said() -> None:
+    line = {"data": "x" * 90_000}
+    assert "3/3 lines shown in part (" in bound_envelope(line, bounder=bounder("unified"))["text"]
+    assert "显示 3/3 行的一部分（" in bound_envelope(line, bounder=bounder("unified", language="zh"))["text"]
+    cut = bound_envelope(line, bounder=Bounder(Policy(budget=Budget(max_chars=4_000)), MemoryStore()))
+    assert cut["data"]["truncation"]["max_chars"] == 4_000

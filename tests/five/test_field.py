@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from five.texts import bounder, generated
-from overspill import Bounder, Budget, MemoryStore, Policy
+from overspill import Bounder, Budget, Event, MemoryStore, Policy, preset
 from overspill.core.layouts import LAYOUTS
 from overspill.core.strategies import Ends, head
 
@@ -102,6 +102,24 @@ def test_streamed_in_pieces_each_is_the_same(name: str) -> None:
             capturing.feed(source[at : at + 4_099])
     assert capturing.bounded.text == whole.text
     assert whole.kept_bytes + whole.omitted_bytes == len(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("codex", "café olé ".encode("latin-1") * 900 + b"\n"),
+        ("codex/tokens", "\ud800" * 9_000),
+        ("codex/tokens", b"\xff" * 20_000),
+    ],
+)
+def test_what_is_too_much_only_when_it_is_shown_keeps_the_form(name: str, source: str | bytes) -> None:
+    events: list[Event] = []
+    bounded = preset(name, store=MemoryStore(), on_event=events.append).bound(source)
+    first, last = (part.span for part in bounded.parts if part.span)
+    assert first.end < last.start
+    assert bounded.kept_bytes + bounded.omitted_bytes == bounded.total_bytes
+    assert not bounded.text.startswith("[overspill ovs_")
+    assert [event.kind for event in events] == ["truncated"]
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))

@@ -12,7 +12,15 @@ from overspill.core.model import Call
 from overspill.errors import PolicyError
 from overspill.store import LocalStore
 from overspill.store.contract import keep
-from overspill.store.names import ascending, checked_template, file_name, sanitised, template_pattern, time_in_name
+from overspill.store.names import (
+    ascending,
+    checked_template,
+    file_name,
+    later,
+    sanitised,
+    template_pattern,
+    time_in_name,
+)
 
 NOW = 1_769_904_000.25  # 2026-02-01 00:00:00 UTC
 TEMPLATES = [
@@ -71,6 +79,17 @@ def test_ascending_names_sort_by_time_and_carry_it(one: float, other: float) -> 
     told = time_in_name("tool_{ascending}", names[0])
     assert told is not None
     assert abs(told - one) < 0.01
+
+
+@given(st.floats(1e9, 4e9), st.lists(st.sampled_from([0.0, 1e-7, -1e-4, 1e-3]), max_size=30))
+def test_names_ascend_when_the_clock_stands_still(now: float, steps: list[float]) -> None:
+    names, last = [], 0.0
+    for step in steps:
+        now += step
+        last = later(now, last)
+        names.append(ascending(last, f"ovs_{len(names)}"))
+        assert abs(last - now) < 0.01
+    assert names == sorted(names)
 
 
 def test_time_in_names() -> None:

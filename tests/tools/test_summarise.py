@@ -206,3 +206,33 @@ def test_a2_a_store_that_can_not_be_read_leaves_the_output_that_came() -> None:
 
     policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=short))
     assert asyncio.run(Bounder(policy, Shut()).abound(SOURCE)).text.endswith("functions")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a2_a_tighter_layer_shortens_a_summary_and_keeps_its_handle(language: Any) -> None:
+    async def summarizer(request: Request) -> str:
+        return "It holds numbers.\n" * 150
+
+    store = MemoryStore()
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=summarizer), language=language)
+    summary = asyncio.run(Bounder(policy, store).abound(SOURCE))
+    tighter = Bounder(Policy(budget=Budget(max_chars=1_500)), store)
+    shorter = tighter.bound(summary.text + "\n")
+    assert len(shorter.text) <= 1_500
+    assert shorter.text.endswith("…")
+    assert (shorter.handle, shorter.total_bytes, shorter.kept_bytes) == (summary.handle, len(SOURCE), 0)
+    assert Bounder(Policy(budget=Budget(max_chars=900)), store).bound(shorter).handle == summary.handle
+    assert Bounder(Policy(budget=Budget(max_chars=420)), store).bound(shorter.text).handle == summary.handle
+    assert len(list(store.outputs())) == 1
+    assert tighter.bound(summary.text + "\nand more").handle != summary.handle
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a2_a_summary_of_part_of_a_line_says_of_how_much(language: Any) -> None:
+    async def summarizer(request: Request) -> str:
+        return "One line."
+
+    policy = Policy(budget=Budget(max_chars=4_000), strategy=Summarise(summarizer=summarizer), language=language)
+    header = asyncio.run(Bounder(policy, MemoryStore()).abound("[" + "1234567, " * 60_000 + "]")).header
+    assert ("前 50000 个字符" if language == "zh" else "SUMMARY of the first 50000 characters") in header
+    assert "1-1" not in header.partition("characters" if language == "en" else "字")[0]

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 def bound(options: dict[str, Any]) -> int:
     chosen = Chosen(options)
     if chosen.skip and not chosen.as_json:
+        clean = chosen.redactor()
         while chunk := read_some(0):
-            write_all(1, chunk)
+            write_all(1, clean.feed(chunk) if clean else chunk)
+        if clean:
+            write_all(1, clean.finish())
         return 0
     held = chosen.held()
     while held.surely_fits() or held.may_be_ours or chosen.skip:
@@ -27,7 +30,8 @@ def bound(options: dict[str, Any]) -> int:
             break
         held.add(1, chunk)
     if held.surely_fits() or chosen.skip:
-        return _passed(held.data, chosen)
+        clean = chosen.redactor()
+        return _passed(clean.feed(held.data) + clean.finish() if clean else held.data, chosen)
     bounder = chosen.bounder()
     bounded = _bounded(bounder, held, chosen)
     if not bounded.truncated:

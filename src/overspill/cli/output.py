@@ -50,7 +50,7 @@ class Output:
         if self.counts_lines:
             self.lines += data.count(b"\n")
             self.unfinished = (self.unfinished + data)[-_PROMPT_BYTES:].rpartition(b"\n")[2]
-        if self.chosen.redacts and (self._live or not self.merged):
+        if self.chosen.redacts and (self._live or self.chosen.skip or not self.merged):
             data = self._redacted(stream, data)
         if data:
             self._take(stream, data)

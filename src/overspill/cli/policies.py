@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from overspill.core.model import Bounded, Call
     from overspill.core.policy import Policy
     from overspill.core.ports import Store
+    from overspill.core.redact import Redactor
 
 _BUILT_IN_SIZES = {"max_tokens": 2_000, "max_bytes": 9_000}
 _SIZES = ("max_tokens", "max_bytes", "max_lines", "max_chars")
@@ -67,6 +68,14 @@ class Chosen:
             configuration = load(working_directory(), os.environ, file=self._options.get("config"))
             self._settlement = configuration.settle(tool=self._tool, command=self._command, flags=flags)
         return self._settlement
+
+    def redactor(self) -> Redactor | None:
+        """For one stream, where secrets are to be taken out."""
+        if not self.redacts:
+            return None
+        from overspill.core.redact import Redactor
+
+        return Redactor(self.settlement().redact)
 
     def policy(self) -> Policy:
         if self._policy is None:

@@ -6,8 +6,8 @@ Each value renders calls that can be pasted as they stand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 _POSITIONAL = ("pattern", "query", "words")
 """Options that the command line takes without a name."""
@@ -120,14 +120,20 @@ class Tools:
 class FilePath:
     """File tools only: the output is a plain file."""
 
+    language: Literal["en", "zh"] = "en"
+
     def read(self, rest: Rest) -> str:
-        place = rest.path or rest.handle
+        place, zh = rest.path or rest.handle, self.language == "zh"
         if rest.column:
-            return f"read {place} line {rest.first_line} from byte {rest.column + 1}"
-        return f"read {place} lines {rest.first_line}-{rest.last_line}"
+            line, byte = rest.first_line, rest.column + 1
+            return (
+                f"读取 {place} 第 {line} 行，自第 {byte} 字节起" if zh else f"read {place} line {line} from byte {byte}"
+            )
+        lines = f"{rest.first_line}-{rest.last_line}"
+        return f"读取 {place} 第 {lines} 行" if zh else f"read {place} lines {lines}"
 
     def grep(self, rest: Rest) -> str:
-        return "search it for PATTERN"
+        return "在其中搜索 PATTERN" if self.language == "zh" else "search it for PATTERN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +141,20 @@ class SubAgent:
     """A tool that hands work to another agent, so that the reading costs this context nothing."""
 
     tool: str = "task"
+    language: Literal["en", "zh"] = "en"
 
     def read(self, rest: Rest) -> str:
-        return (
-            f"{self.tool}: find what you need in {rest.path or rest.handle}, lines {rest.first_line}-{rest.last_line}"
-        )
+        place, lines = rest.path or rest.handle, f"{rest.first_line}-{rest.last_line}"
+        if self.language == "zh":
+            return f"{self.tool}：在 {place} 第 {lines} 行中查找所需内容"
+        return f"{self.tool}: find what you need in {place}, lines {lines}"
 
     def grep(self, rest: Rest) -> str:
-        return "search it for PATTERN"
+        return "在其中搜索 PATTERN" if self.language == "zh" else "search it for PATTERN"
+
+
+def speaking(access: Access, language: Literal["en", "zh"]) -> Access:
+    """The same in a language, where it is words and not a call."""
+    if isinstance(access, FilePath | SubAgent) and access.language != language:
+        return replace(access, language=language)
+    return access

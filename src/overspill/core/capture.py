@@ -44,7 +44,7 @@ class Cut:
     totals: Totals
     unpersisted: bytes
     """What was not handed over by ``feed``: all of it when the output crossed the limit only at its end."""
-    fault: Exception | None
+    fault: BaseException | None
     """What the strategy raised, when it did."""
     redactions: int
 
@@ -111,11 +111,11 @@ class _Blocks:
 
     def __init__(self, policy: Policy, call: Call) -> None:
         self._edges = EndsSelector(policy.budget, head_share=0.5)
-        self._fault: Exception | None = None
+        self._fault: BaseException | None = None
         self._selector: Selector = self._edges
         try:
             self._selector = policy.selector(call)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self._fault = fault
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -139,7 +139,7 @@ class _Blocks:
         if self._selector is not self._edges:
             try:
                 selection = self._selector.finish(totals, call)
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 self._fault = fault
         return Cut(selection, edges, totals, b"", self._fault, 0)
 
@@ -178,5 +178,5 @@ class _Blocks:
         if self._selector is not self._edges:
             try:
                 self._selector.feed(block)
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 self._fault, self._selector = fault, self._edges

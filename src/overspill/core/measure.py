@@ -62,7 +62,7 @@ class Measure:
 
     def __init__(self, counter: TokenCounter, carrier: Carrier = "text") -> None:
         self._count = counter
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
         """What a counter of the caller's raised last; the estimate stood in for it."""
         self._carried = _json_escaped if carrier == "json" else _unescaped
 
@@ -71,7 +71,7 @@ class Measure:
         least = -(-_utf8_bytes(text) // BYTES_PER_TOKEN_CEILING)
         try:
             return max(self._count(text), least)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             self.fault = fault
             return max(estimate_tokens(text), least)
 
@@ -269,7 +269,8 @@ def _next_char(data: bytes, at: int) -> int:
         try:
             data[at : at + width].decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as broken:
-            return at + broken.end - broken.start  # the start of a code point that never ends is one character when shown
+            # The start of a code point that never ends is one character when shown.
+            return at + broken.end - broken.start
     return min(at + width, len(data))
 
 

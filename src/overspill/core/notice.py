@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from overspill.core.access import Access, Rest
+from overspill.core.access import Access, Rest, speaking
 from overspill.core.measure import CLUSTER_CHARS, visible
 from overspill.core.model import Gap, Totals
 
@@ -145,6 +145,7 @@ def header(
     else:
         last_line = min(gap.last_line, gap.first_line + READ_LINES - 1)
         rest = Rest(kept.handle, kept.path, gap.first_line, last_line, gap.first_column)
+        access = speaking(access, language)
         sentences.append(words.next_step.format(read=access.read(rest), grep=access.grep(rest)))
     return (
         f"[overspill {words.stop.join(sentences)}]\n" if kept.handle else f"[overspill: {words.stop.join(sentences)}]\n"

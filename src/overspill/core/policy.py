@@ -6,7 +6,7 @@ refused here, so that it never fails when a tool has just answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -22,6 +22,9 @@ from overspill.errors import PolicyError
 
 DEFAULT_BUDGET = Budget(max_tokens=2_000, max_bytes=9_000)
 """Under the smallest limit among today's hosts (10,000 bytes), so that none of them cuts again."""
+
+EVERYTHING = Budget(max_bytes=1 << 62)
+"""What no output exceeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +88,15 @@ class Policy:
     def above(self) -> Budget:
         """The limit in force."""
         return self.limit or self.budget
+
+    @property
+    def uncut(self) -> Policy:
+        """The same for what passes whole: secrets are still taken out."""
+        return replace(self, budget=EVERYTHING, limit=None, layout=None)
+
+    @property
+    def cuts_nothing(self) -> bool:
+        return self.above == EVERYTHING
 
     @cached_property
     def laid_out(self) -> Budget:

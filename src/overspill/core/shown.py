@@ -70,5 +70,10 @@ def pieces_of(text: str) -> list[str] | None:
     """The source text that a bounded text claims to show, between line ends and marks; None with two notices."""
     if len(BOUNDED.findall(text)) != 1:
         return None
+    return pieces_in(text)
+
+
+def pieces_in(text: str) -> list[str]:
+    """The same of a text whose notice stands elsewhere."""
     lines = (line for line in display(encode(text)).split("\n") if not _WORDS.match(line))
     return [piece for line in lines for part in _MARK.split(line) if (piece := part.strip())]

@@ -14,7 +14,7 @@ from overspill.core.model import Call
 from overspill.core.ports import Stored
 from overspill.store import upkeep
 from overspill.store.handles import code_of
-from overspill.store.names import DEFAULT, file_name
+from overspill.store.names import DEFAULT, file_name, later
 from overspill.store.recovery import is_regular
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def _plain_name(store: LocalStore, index: Index, known: Entry | None, handle: st
     if known is not None:
         store.file_of(known)
         return known.name.removesuffix(".zst") if known.encoding else known.name
+    store.named_at = now = later(now, store.named_at)
     name = file_name(store.naming, handle=handle, call=call, now=now)
     ordinal = 0
     while store.naming != DEFAULT and (index.has_name(name) or os.path.lexists(store.root / name)):

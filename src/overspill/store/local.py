@@ -104,6 +104,7 @@ class LocalStore:
         self._pid = os.getpid()
         self._written = 0
         self._kept_up = False
+        self.named_at = 0.0
 
     # -- the Store protocol ------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ _ROOM_FOR_SUFFIX = 16
 """Kept free for what a second file of the same name and a compressed one add."""
 
 _PART_BYTES = 72
+_STILL_SECONDS = 1.0
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.")
 _FIELD_PATTERNS = {
@@ -96,9 +97,17 @@ def file_name(template: str, *, handle: str, call: Call, now: float, ordinal: in
 
 
 def ascending(now: float, handle: str) -> str:
-    """An identifier that sorts by time: 12 hexadecimal digits of milliseconds, 14 characters of the content."""
-    rest = hashlib.sha256(handle.encode()).hexdigest()[:14]
-    return f"{int(now * 1000) & 0xFFFF_FFFF_FFFF:012x}{rest}"
+    """An identifier that sorts by time: 12 hexadecimal digits of milliseconds, 3 of microseconds, 11 of the content."""
+    millis, micros = divmod(int(now * 1_000_000), 1000)
+    rest = hashlib.sha256(handle.encode()).hexdigest()[:11]
+    return f"{millis & 0xFFFF_FFFF_FFFF:012x}{micros:03x}{rest}"
+
+
+def later(now: float, last: float) -> float:
+    """The time for the next name: behind the last one's where the clock stood still, or went back by little."""
+    if 0 <= last - now < _STILL_SECONDS or int(now * 1_000_000) == int(last * 1_000_000):
+        return (int(last * 1_000_000) + 1.5) / 1_000_000
+    return now
 
 
 def template_pattern(template: str) -> re.Pattern[str]:

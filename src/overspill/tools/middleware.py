@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from overspill.core.access import Access
     from overspill.core.policy import Policy
     from overspill.core.ports import Store
+    from overspill.core.redact import Secret
 
 Verdict = bool | Mapping[str, Any] | None
 """No, yes, or yes with these options; None leaves it to the configuration."""
@@ -115,24 +116,27 @@ class Middleware:
             verdict = self._verdict(call, given)
             chosen = {**(verdict if isinstance(verdict, dict) else {}), **(options or {})}
             if verdict is False or (verdict is not True and self._settle(call.tool, chosen).skip):
-                return await self._let_through(given, call)
+                return await self._let_through(given, call, self._secrets(call.tool, chosen))
             bounder = self.bounder(call.tool, chosen or None)
-        except Exception as error:  # a callback of the user's, or options that make no sense
+        except (Exception, SystemExit) as error:  # a callback of the user's, or options that make no sense
             self._say_fault(error, call)
             bounder = self._fallback(call.tool)
             if bounder.policy.when_failed == "original":
-                return given
+                return await self._as_it_came(given, call, bounder.policy.redact)
         try:
             return await self._bounded(bounder, given, call)
-        except Exception as error:  # what a store or a strategy of the user's raised past all that expects it
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # what a store or a strategy of the user's raised past all that expects it
             self._say_fault(error, call)
             if bounder.policy.when_failed == "original":
-                return given
+                return await self._as_it_came(given, call, bounder.policy.redact)
             from overspill.bounder import Bounder
 
             return await self._bounded(Bounder(bounder.policy, None, on_event=self.listeners), given, call)
 
-    def _say_fault(self, error: Exception, call: Call) -> None:
+    def _say_fault(self, error: BaseException, call: Call) -> None:
         reason = sentence_of(error)
         self.tell(Event(kind="error", call=call, bytes_before=0, bytes_after=0, reason=reason))
         logging.getLogger("overspill").warning("%s: %s", call.tool or "output", reason)
@@ -160,12 +164,28 @@ class Middleware:
         shown = content if keeps else bounded.text
         return replace(given, content=shown).with_metadata(**metadata_of(bounded))
 
-    async def _let_through(self, given: ToolResult, call: Call) -> ToolResult:
+    async def _as_it_came(self, given: ToolResult, call: Call, secrets: tuple[Secret, ...]) -> ToolResult:
+        """Uncut, but without the secrets."""
+        if not secrets:
+            return given
+        from overspill.bounder import Bounder
+        from overspill.core.policy import Policy
+
+        return await self._bounded(Bounder(Policy(redact=secrets).uncut, on_event=self.listeners), given, call)
+
+    def _secrets(self, tool: str, options: Mapping[str, Any]) -> tuple[Secret, ...]:
+        configured = options or self._tools.get(tool)
+        policy = None if configured else self._declared.get(tool, self._policy)
+        return policy.redact if policy else self._settle(tool, options).redact
+
+    async def _let_through(self, given: ToolResult, call: Call, secrets: tuple[Secret, ...]) -> ToolResult:
+        if secrets:
+            return await self._as_it_came(given, call, secrets)
         content = given.content
         if is_stream(content):
             try:
                 content = await whole_stream(content)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 given = replace(given, is_error=True)
                 content = sentence_of(error)
             given = replace(given, content=content)
@@ -257,7 +277,7 @@ class Middleware:
         for listener in self.listeners:
             try:
                 listener(event)
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 logging.getLogger("overspill").warning("a listener of overspill's events failed: %r", fault)
 
 

@@ -49,7 +49,10 @@ def repository_tools(
         tool.check_limits()
     if hasattr(os, "killpg"):
         named = settings.of_tool(Bash.name)
-        policy = settings.settle(tool=Bash.name).policy(access=FilePath()) if named else None
+        settled = settings.settle(tool=Bash.name)
+        policy = settled.policy(access=FilePath()) if named else None
+        if policy and settled.skip:
+            policy = policy.uncut
         tools.append(Bash(root, store=store, policy=policy))
     return tools
 

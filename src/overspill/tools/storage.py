@@ -155,7 +155,7 @@ class StorageStore:
         if self._cleaned or self._retention_days is None:
             return
         self._cleaned = True
-        with suppress(Exception):
+        with suppress(Exception, SystemExit):
             self._storage.cleanup(self._retention_days)
 
     def _faults(self, work: Callable[[], T]) -> T:
@@ -163,7 +163,7 @@ class StorageStore:
             return work()
         except StoreError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise StoreUnavailable(self.where, said(error) or type(error).__name__) from error
 
 

@@ -43,7 +43,7 @@ class Custom:
     def fits(self, text: str, limit: Budget) -> bool:
         try:
             return not self.truncator.needs_truncation(text)
-        except Exception:  # it raises again where a fault becomes an event
+        except (Exception, SystemExit):  # it raises again where a fault becomes an event
             return False
 
     def selector(self, budget: Budget, strategy: Strategy) -> CustomSelector | None:

@@ -86,6 +86,9 @@ class CharEndsSelector:
 
     def finish(self, totals: Totals, call: Call) -> CharEndsSelector:
         self._held.end(totals)
+        size = totals.bytes if self._layout.unit == "bytes" else self._held.chars
+        if (both := self._head + self._tail) >= size:  # little, which takes more when it is shown
+            self._head, self._tail = (part * max(0, size - 1) // both for part in (self._head, self._tail))
         return self
 
     def compose(self, kept: Kept, *, access: Access, language: Language) -> Composition:

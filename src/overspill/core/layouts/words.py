@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overspill.core.access import FilePath, Rest, SubAgent
+from overspill.core.access import FilePath, Rest, SubAgent, speaking
 from overspill.core.measure import encode
 from overspill.core.notice import WORDS
 
@@ -94,7 +94,7 @@ def _pointer(facts: Facts) -> str:
         return facts.say("Run it again with less output", "请缩小输出后重新运行")
     if facts.kept.path and isinstance(facts.access, SubAgent | FilePath):
         return facts.say("Whole: ", "全文：") + facts.kept.path
-    return facts.say("Rest: ", "其余：") + facts.access.read(_rest(facts, facts.kept.handle))
+    return facts.say("Rest: ", "其余：") + speaking(facts.access, facts.language).read(_rest(facts, facts.kept.handle))
 
 
 def _rest(facts: Facts, handle: str) -> Rest:
@@ -121,5 +121,6 @@ def _advice(facts: Facts) -> str:
             f"完整输出在 {place}。请搜索该文件，或用 offset 与 limit 分段读取",
         )
     rest = _rest(facts, facts.kept.handle)
-    read, grep = facts.access.read(rest), facts.access.grep(rest)
+    access = speaking(facts.access, facts.language)
+    read, grep = access.read(rest), access.grep(rest)
     return facts.say(f"For the rest: {read} or {grep}", f"查看其余：{read} 或 {grep}")
