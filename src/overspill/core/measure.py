@@ -265,7 +265,8 @@ def _next_char(data: bytes, at: int) -> int:
         try:
             data[at : at + width].decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as broken:
-            return at + broken.end - broken.start  # the start of a code point that never ends is one character when shown
+            # The start of a code point that never ends is one character when shown.
+            return at + broken.end - broken.start
     return min(at + width, len(data))
 
 
