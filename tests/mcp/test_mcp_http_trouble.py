@@ -111,6 +111,31 @@ async def test_what_is_no_answer_is_a_refusal(answer: bytes, said: str) -> None:
         assert "sesame" not in json.dumps(got)
 
 
+@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (401, {"error": "invalid_token"}, "answered 401 and says 'invalid_token'; give --header"),
+        (401, {"error": "invalid_token", "error_description": "it is over"}, "says 'it is over'"),
+        (429, {"error": {"message": "rate limited", "type": "x"}}, "answered 429 and says 'rate limited'"),
+        (500, {"error": {"code": "E1", "message": ["a"]}}, "answered 500"),
+        (403, {"error": "no right for sesame"}, "answered 403; the --header"),
+    ],
+)
+async def test_an_error_that_is_not_json_rpc_is_a_refusal_in_words(
+    status: int, body: Any, said: str, is_batch: bool
+) -> None:
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "t"}}
+    async with Scripted() as server, Pipes(server.url, "--header", "Authorization: Bearer sesame") as host:
+        server.raw_answers = [response(status, json.dumps(body).encode())]
+        host.write(json.dumps([call] if is_batch else call).encode() + b"\n")
+        got = await host.got()
+        assert got["id"] == 5
+        assert got["error"]["code"] == -32000
+        assert said in got["error"]["message"]
+        assert "sesame" not in got["error"]["message"]
+
+
 async def test_a_list_of_nothing_is_no_answer() -> None:
     async with Scripted() as server, Pipes(server.url) as host:
         server.raw_answers = [response(200, b"[]")]

@@ -281,6 +281,34 @@ def test_a_member_that_no_version_knows_stays_or_is_kept(size: int, budget: Budg
     assert fits(message, budget)
 
 
+@pytest.mark.parametrize("budget", [DEFAULT_BUDGET, Budget(max_tokens=300), Budget(max_tokens=400, max_bytes=1_500)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {f"k{number}": "v" * 400 for number in range(30)},
+        {f"k{number}": number for number in range(3_000)},
+        {"content": [text("THE ANSWER"), *[None] * 20_000]},
+    ],
+)
+def test_the_text_stays_beside_many_small_things_of_an_unknown_kind(more: Any, budget: Budget) -> None:
+    line = Line(budget=budget)
+    message = line.raw({"content": [text("THE ANSWER")], **more})
+    result = json.loads(message)["result"]
+    shown = "".join(part["text"] for part in result["content"])
+    assert "THE ANSWER" in shown
+    assert f'{{"handle":"{handle_of(result)}",' in shown
+    assert len(line.store.open(handle_of(result)).read(0, 10**9)) > 12_000
+    assert fits(message, budget)
+
+
+def test_who_can_show_nothing_names_the_handle() -> None:
+    line = Line(budget=Budget(max_bytes=1_200))
+    line.ask("tools/call", {"name": "t"}, id="i" * 850)
+    result = json.loads(line.tell({"content": [text(lines(500))]}, id="i" * 850))["result"]
+    assert "nothing of" in result["content"][0]["text"]
+    assert handle_of(result) in result["content"][0]["text"]
+
+
 def test_a_store_that_fails_costs_the_rest_and_nothing_else() -> None:
     class Full:
         def spill(self, call: Any) -> Any:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from overspill.errors import PolicyError
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]*")
+_SCHEMES = ("basic", "bearer", "token")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
@@ -32,6 +33,13 @@ def shown_url(url: str) -> str:
         return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
     except ValueError:
         return url.partition("://")[0][:10] + "://…"
+
+
+def hidden_words(url: str, given: Mapping[str, str]) -> list[str]:
+    """What of an address and of the headers given for it is shown nowhere, word by word."""
+    parts = urlsplit(url)
+    texts = [*given.values(), parts.username or "", parts.password or "", *re.split("[&=]", parts.query)]
+    return [word for text in texts for word in text.split() if len(word) > 3 and word.lower() not in _SCHEMES]
 
 
 def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:

@@ -20,11 +20,20 @@ from overspill.concurrency import in_thread
 from overspill.errors import MissingExtra
 from overspill.mcp import headers as names
 from overspill.mcp import wire
-from overspill.mcp.address import checked_url, given_headers, shown_url
+from overspill.mcp.address import checked_url, given_headers, hidden_words, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
 from overspill.mcp.streams import Streams, body_of, messages_of
-from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session, moved_to
+from overspill.mcp.trouble import (
+    CONNECT_SECONDS,
+    REFUSED,
+    answered_with,
+    error_of,
+    in_words,
+    is_lost_session,
+    moved_to,
+    words_of,
+)
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
@@ -149,10 +158,14 @@ class Bridge:
         requests = [one for item in wire.elements(message) or () if (one := wire.envelope(item)) and one.is_request]
         try:
             async with self._posted(message) as got:
+                said = ""
                 async for data in messages_of(got):
-                    await self._pass(data, None)
-                    requests = []
-                failed = answered_with(got, self._url)
+                    if got.status_code < 300 or error_of(data) is not None:
+                        await self._pass(data, None)
+                        requests = []
+                    else:
+                        said = self._words_of(data)
+                failed = answered_with(got, self._url, said)
         except Exception as fault:
             failed = in_words(fault, self._url)
         for found in requests:
@@ -298,12 +311,14 @@ class Bridge:
                 self._listen_anew()
 
     async def _failed(self, got: httpx.Response, body: bytes, found: wire.Envelope) -> None:
-        said = wire.members(body) if body.lstrip()[:1] == b"{" else None
-        if said and "error" in said:
-            answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": said["error"]})
+        if (error := error_of(body)) is not None:
+            answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": error})
             await self._to_host(self._conversation.from_server(answer))
             return
-        await self._refuse(found, answered_with(got, self._url))
+        await self._refuse(found, answered_with(got, self._url, self._words_of(body)))
+
+    def _words_of(self, body: bytes) -> str:
+        return words_of(body, hidden_words(self._url, self._given))
 
     async def _refuse(self, found: wire.Envelope, reason: str) -> None:
         self._miss(reason)

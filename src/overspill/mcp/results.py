@@ -149,11 +149,15 @@ class _Bounding:
     # What becomes of it
 
     def _tell_the_unknown(self) -> None:
-        """A large member of the result of which no version of the protocol is known to speak becomes text."""
-        for name, raw in list(self.result.items()):
-            if name not in (*_KNOWN, self.member) and len(raw) > self._quarter_bytes:
-                del self.result[name]
-                self.slots.append(Slot(text=json_text({name: wire.decoded(raw)})))
+        """Members of which no version of the protocol is known to speak become text when they are large."""
+        unknown = {name: raw for name, raw in self.result.items() if name not in (*_KNOWN, self.member)}
+        told = {name: raw for name, raw in unknown.items() if len(raw) > self._quarter_bytes}
+        rest = wire.encoded({name: raw for name, raw in unknown.items() if name not in told})
+        if not self._measure.fits(rest.decode("utf-8", "replace"), fraction(self.budget, 0.25)):
+            told = unknown
+        if told:
+            self.result = {name: raw for name, raw in self.result.items() if name not in told}
+            self.slots.append(Slot(text=json_text({name: wire.decoded(raw) for name, raw in told.items()})))
 
     def _decide_structured(self) -> None:
         raw = self.result.get("structuredContent")
@@ -229,6 +233,9 @@ class _Bounding:
                 self._join()
                 attempt = self._attempt(shrink)
             if attempt is None:
+                self._join(room=0)
+                attempt = self._attempt(shrink)
+            if attempt is None:
                 break
             message, over = attempt
             if not any(over):
@@ -240,11 +247,11 @@ class _Bounding:
         texts = [slot for slot in self.slots if slot.text is not None]
         return len(texts) > 1 and not within(self._frame_size(), fraction(self.budget, 0.5))
 
-    def _join(self) -> None:
+    def _join(self, room: int | None = None) -> None:
         """One text in the place of the first; what else there is is kept while it is little."""
         texts = self._whole_texts()
         joined, placed = [], False
-        room = self._quarter_bytes
+        room = self._quarter_bytes if room is None else room
         for slot in self.slots:
             if slot.text is None:
                 room -= len(slot.raw or b"") - slot.uncounted_bytes
@@ -378,6 +385,12 @@ class _Bounding:
         cutting = self.structured
         if cutting is not None:
             result["structuredContent"] = cutting.least()
+        if stored.handle:
+            meta = wire.members(self.result["_meta"]) if "_meta" in self.result else None
+            named = {**result, "_meta": {**(meta or {}), "overspill": {"handles": [stored.handle]}}}
+            message = self.serialised(named)
+            if not any(self._over(message)):
+                return message
         return self.serialised(result)
 
 
