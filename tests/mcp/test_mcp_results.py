@@ -301,6 +301,37 @@ def test_the_text_stays_beside_many_small_things_of_an_unknown_kind(more: Any, b
     assert fits(message, budget)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"toolResult": "THE ANSWER" * 5_000},
+        {"content": "THE ANSWER" * 5_000},
+        {"content": "THE ANSWER" * 5_000, "structuredContent": {"a": 1}},
+        {"content": {"type": "text", "text": "THE ANSWER" * 5_000}},
+        "THE ANSWER" * 5_000,
+        ["THE ANSWER"] * 5_000,
+    ],
+)
+def test_what_has_the_shape_of_no_result_becomes_one_that_fits(answer: Any) -> None:
+    line = Line()
+    message = line.raw(answer)
+    assert fits(message)
+    result = json.loads(message)["result"]
+    assert "THE ANSWER" in result["content"][0]["text"]
+    assert line.store.open(handle_of(result)).read(0, 10**9).count(b"THE ANSWER") == 5_000
+
+
+def test_a_message_behind_a_byte_order_mark_is_bounded_or_passes() -> None:
+    line = Line()
+    for size, is_same in ((1, True), (1_000, False), (9_000, False)):
+        line.ask("tools/call", {"name": "t"})
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [text(lines(size))]}}
+        message = b"\xef\xbb\xbf" + json.dumps(answer).encode() + b"\n"
+        got = line.conversation.from_server(message)
+        assert (got is message) is is_same
+        assert fits(got)
+
+
 def test_who_can_show_nothing_names_the_handle() -> None:
     line = Line(budget=Budget(max_bytes=1_200))
     line.ask("tools/call", {"name": "t"}, id="i" * 850)
