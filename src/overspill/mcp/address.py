@@ -10,6 +10,7 @@ from overspill.errors import PolicyError
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]*")
 _SCHEMES = ("basic", "bearer", "token")
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
@@ -30,6 +31,8 @@ def shown_url(url: str) -> str:
     """An address as it may be logged: it can carry secrets before the host and behind the path."""
     try:
         parts = urlsplit(url)
+        if not parts.hostname:
+            return url if url == parts.path and "@" not in url else f"{parts.scheme[:10]}:…".lstrip(":")
         return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
     except ValueError:
         return url.partition("://")[0][:10] + "://…"
@@ -42,13 +45,19 @@ def hidden_words(url: str, given: Mapping[str, str]) -> list[str]:
     return [word for text in texts for word in text.split() if len(word) > 3 and word.lower() not in _SCHEMES]
 
 
+def shown_header(line: str) -> str:
+    """A line as it may be repeated: a value that only names variables is no secret."""
+    name, _, value = line.partition(":")
+    return line if re.fullmatch(r"\s*([A-Za-z]+ )?\$\{\w+\}\s*", value) else f"{name}: …"
+
+
 def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:
     """`Name: value` lines; ``${NAME}`` in a value is taken from the environment, so that no secret need be typed."""
     found = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name.strip()):
-            raise PolicyError("--header", name[:40], "a line such as 'Authorization: Bearer ${TOKEN}'")
+        if not colon or not _NAME.fullmatch(name.strip()):
+            raise PolicyError("--header", "…", "a line such as 'Authorization: Bearer ${TOKEN}'; it is not shown here")
         for wanted in re.findall(r"\$\{(\w+)\}", value):
             if wanted not in env:
                 raise PolicyError("--header", name, f"the variable {wanted} set: the line names it")

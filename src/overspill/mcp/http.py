@@ -17,6 +17,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from overspill.concurrency import in_thread
+from overspill.core.notice import one_line
 from overspill.errors import MissingExtra
 from overspill.mcp import headers as names
 from overspill.mcp import wire
@@ -47,11 +48,7 @@ _OFFERED = "application/json, text/event-stream"
 
 def run(options: Mapping[str, Any]) -> int:
     """`overspill mcp --url URL`."""
-    try:
-        import httpx  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtra("overspill mcp --url", "http") from None
-    url, given = checked_url(options["url"]), given_headers(options.get("header", ()), os.environ)
+    url, given = checked(options, os.environ)
     from overspill.mcp.assembly import assembled
 
     parts = assembled(options, start=os.getcwd(), env=os.environ)
@@ -61,6 +58,15 @@ def run(options: Mapping[str, Any]) -> int:
 
         return listen(options["listen"], url, given, parts)
     return asyncio.run(Bridge(url, given, parts.conversation()).run())
+
+
+def checked(options: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The address and the headers given for it; what can't be used is refused before anything is started."""
+    try:
+        import httpx  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtra("overspill mcp --url", "http") from None
+    return checked_url(options["url"]), given_headers(options.get("header", ()), env)
 
 
 class Bridge:
@@ -233,7 +239,8 @@ class Bridge:
             if not await self._pass(await body_of(got), found):
                 await self._refuse(found, f"the server answered {got.status_code} without a response")
         else:
-            await self._refuse(found, f"the server answered {got.status_code} with {kind[:60] or 'nothing'}")
+            what = "something without a type" if not kind else one_line(kind, 60)
+            await self._refuse(found, f"the server at {shown_url(self._url)} answered {got.status_code} with {what}")
 
     async def _stream(self, got: httpx.Response, found: wire.Envelope) -> None:
         """Events until the response has come; one that was given up is not resumed."""

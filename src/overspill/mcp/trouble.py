@@ -28,6 +28,8 @@ def answered_with(got: httpx.Response, url: str, words: str = "") -> str:
     if 300 <= got.status_code < 400:
         there = got.request.url.join(got.headers.get("location", ""))
         more = f" and points to {shown_url(str(there))}; use that as --url if it is meant"
+        if there == got.request.url:
+            more = " and points to itself: that is for whoever runs it to mend"
     return f"the server at {shown_url(url)} answered {got.status_code}{more}"
 
 
