@@ -523,3 +523,17 @@ def test_events_in_any_chunks(size: int) -> None:
     found = [event for at in range(0, len(stream), size) for event in events.feed(stream[at : at + size])]
     assert b"".join(event.raw for event in found) + events.rest() == stream
     assert [event.data for event in found if event.data] == [b"a\nb", b"c", "é".encode()]
+
+
+def test_events_behind_a_byte_order_mark() -> None:
+    (event,) = wire.Events().feed(b"\xef\xbb\xbfdata: a\n\n")
+    assert (event.data, event.raw) == (b"a", b"\xef\xbb\xbfdata: a\n\n")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_behind_a_byte_order_mark(kind: str) -> None:
+    said = json.dumps({"jsonrpc": "2.0", "id": 5, "result": HELLO}).encode()
+    body = b"\xef\xbb\xbf" + (said if kind == "application/json" else b"data: " + said + b"\n\n")
+    async with Scripted() as server, Pipes(server.url) as host:
+        server.raw_answers = [response(200, body, kind)]
+        assert (await host.ask("tools/call", 5, name="t"))["result"] == HELLO

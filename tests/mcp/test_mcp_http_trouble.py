@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import os
+import shlex
 import socket
 import subprocess
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 from mcp_wiring import RAW, interposed, interposer, lines, text
 from test_mcp_http import HELLO, Pipes, Scripted, answered, featured, free_port, response, running
 
+from overspill.mcp.address import shown_url
+from overspill.mcp.doctor import NoServer, Probe, address_words
 from overspill.mcp.listen import door_at
 
 __all__ = ["featured"]
@@ -93,22 +96,53 @@ async def test_what_comes_in_chunks_or_compressed_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (response(200, b"<html>", "text/html"), "answered 200 with text/html"),
+        (response(200, b"<html>", "text/html"), "/mcp answered 200 with text/html"),
         (response(200, b"null"), "without a response"),
         (response(200, b"{]"), "without a response"),
         (response(200, b"not gzip", content_encoding="gzip"), "DecodingError"),
         (response(500, b"<html>" * 10_000, "text/html"), "answered 500"),
         (response(303, location="/elsewhere?key=sesame"), "/elsewhere; use that as --url"),
+        (response(308, location="/mcp"), "points to itself"),
         (response(307, location="http://[::1"), "broke off"),
         (b"SSH-2.0-OpenSSH_9\r\n", "broke off"),
     ],
 )
 async def test_what_is_no_answer_is_a_refusal(answer: bytes, said: str) -> None:
     async with Scripted() as server, Pipes(server.url) as host:
-        server.raw_answers = [answer]
+        server.raw_answers = [answer] * 4
         got = await host.ask("tools/call", 5, name="t")
         assert said in got["error"]["message"]
         assert "sesame" not in json.dumps(got)
+
+
+def test_an_address_that_is_none_is_shown_as_it_was_typed() -> None:
+    said = {url: shown_url(url) for url in ("notaurl", "h/mcp", "https:///a?k=s", "sesame@h/mcp", "u:sesame@h/mcp")}
+    assert list(said.values()) == ["notaurl", "h/mcp", "https:…", "…", "u:…"]
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (401, {"error": "invalid_token"}, "answered 401 and says 'invalid_token'; give --header"),
+        (401, {"error": "invalid_token", "error_description": "it is over"}, "says 'it is over'"),
+        (429, {"error": {"message": "rate limited", "type": "x"}}, "answered 429 and says 'rate limited'"),
+        (500, {"error": {"code": "E1", "message": ["a"]}}, "answered 500"),
+        (403, {"error": "no right for sesame"}, "answered 403; the --header"),
+    ],
+)
+async def test_an_error_that_is_not_json_rpc_is_a_refusal_in_words(
+    status: int, body: Any, said: str, is_batch: bool
+) -> None:
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "t"}}
+    async with Scripted() as server, Pipes(server.url, "--header", "Authorization: Bearer sesame") as host:
+        server.raw_answers = [response(status, json.dumps(body).encode())]
+        host.write(json.dumps([call] if is_batch else call).encode() + b"\n")
+        got = await host.got()
+        assert got["id"] == 5
+        assert got["error"]["code"] == -32000
+        assert said in got["error"]["message"]
+        assert "sesame" not in got["error"]["message"]
 
 
 async def test_a_list_of_nothing_is_no_answer() -> None:
@@ -193,6 +227,38 @@ def test_a_value_that_no_header_can_carry_is_refused_unshown(value: str) -> None
     with pytest.raises(PolicyError, match="printable ASCII") as caught:
         given_headers(["Authorization: ${SECRET}"], {"SECRET": value})
     assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["Authorization Bearer sesame", "Authorization Bearer sesame: x", "sesame"])
+@pytest.mark.parametrize("words", [[], ["doctor"]])
+def test_a_header_that_is_none_is_refused_unshown(words: list[str], line: str) -> None:
+    done = run(*words, "--url", "http://127.0.0.1:9/mcp", "--header", line)
+    assert done.returncode
+    assert b"a line such as 'Authorization" in done.stderr
+    assert b"sesame" not in done.stderr + done.stdout
+
+
+def test_doctor_refuses_what_the_proxy_refuses_in_its_words() -> None:
+    words = ("--url", "http://127.0.0.1:9/mcp", "--header", "Authorization: Bearer ${NOPE}")
+    said = [run(*first, *words).stderr.splitlines()[-1] for first in ((), ("doctor",))]
+    assert said[0] == said[1]
+    assert b"the variable NOPE set" in said[0]
+
+
+def test_the_command_that_doctor_names_is_one_for_a_shell() -> None:
+    script = "echo no >&2; exit 3"
+    assert shlex.join(["sh", "-c", script]).encode() in run("doctor", "--", "sh", "-c", script).stderr
+    lines = ("A: Bearer ${KEY}", "X-Key: sesame")
+    shown = address_words({"url": "http://127.0.0.1:9/m?key=sesame", "header": lines})
+    assert shown == ["--url", "http://127.0.0.1:9/m", "--header", "A: Bearer ${KEY}", "--header", "X-Key: …"]
+
+
+def test_doctor_says_for_what_it_waits(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("overspill.mcp.doctor.START_SECONDS", 0.6)
+    monkeypatch.setattr("overspill.mcp.doctor._SILENT_SECONDS", 0.1)
+    with Probe(["sleep", "60"]) as probe, pytest.raises(NoServer, match="to see why, run: sleep 60"):
+        probe.begin()
+    assert "has not answered yet; waiting" in capfd.readouterr().err
 
 
 def test_options_of_an_address_without_one() -> None:

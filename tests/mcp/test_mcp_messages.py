@@ -175,6 +175,27 @@ def test_a_refusal_fits_and_stays_a_refusal(data: Any) -> None:
     assert ("line 2000 of" in kept.partition("line 3000 of")[2]) is ("trace" in data)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        lines(3_000),
+        [lines(3_000)],
+        {"code": 7, "message": "it broke", "other": lines(3_000)},
+        {"code": 7, "message": "it broke", **{f"k{number}": lines(10) for number in range(300)}},
+        {"code": 7, "message": {"en": lines(3_000)}},
+    ],
+)
+def test_an_error_in_whatever_shape_becomes_one_that_fits(error: Any) -> None:
+    line = Line()
+    line.ask("tools/call", {"name": "t"})
+    message = line.conversation.from_server(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
+    got = json.loads(message)["error"]
+    assert len(message) < 9_000
+    assert got["code"] == (7 if isinstance(error, dict) else -32603)
+    handle = next(word for word in got["message"].split() if word.startswith("ovs_")).strip(":")
+    assert len(line.store.open(handle).read(0, 10**9)) > 30_000
+
+
 def test_a_refusal_of_anything_else_passes() -> None:
     line = Line()
     line.ask("prompts/get", {"name": "t"})

@@ -281,6 +281,65 @@ def test_a_member_that_no_version_knows_stays_or_is_kept(size: int, budget: Budg
     assert fits(message, budget)
 
 
+@pytest.mark.parametrize("budget", [DEFAULT_BUDGET, Budget(max_tokens=300), Budget(max_tokens=400, max_bytes=1_500)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {f"k{number}": "v" * 400 for number in range(30)},
+        {f"k{number}": number for number in range(3_000)},
+        {"content": [text("THE ANSWER"), *[None] * 20_000]},
+    ],
+)
+def test_the_text_stays_beside_many_small_things_of_an_unknown_kind(more: Any, budget: Budget) -> None:
+    line = Line(budget=budget)
+    message = line.raw({"content": [text("THE ANSWER")], **more})
+    result = json.loads(message)["result"]
+    shown = "".join(part["text"] for part in result["content"])
+    assert "THE ANSWER" in shown
+    assert f'{{"handle":"{handle_of(result)}",' in shown
+    assert len(line.store.open(handle_of(result)).read(0, 10**9)) > 12_000
+    assert fits(message, budget)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"toolResult": "THE ANSWER" * 5_000},
+        {"content": "THE ANSWER" * 5_000},
+        {"content": "THE ANSWER" * 5_000, "structuredContent": {"a": 1}},
+        {"content": {"type": "text", "text": "THE ANSWER" * 5_000}},
+        "THE ANSWER" * 5_000,
+        ["THE ANSWER"] * 5_000,
+    ],
+)
+def test_what_has_the_shape_of_no_result_becomes_one_that_fits(answer: Any) -> None:
+    line = Line()
+    message = line.raw(answer)
+    assert fits(message)
+    result = json.loads(message)["result"]
+    assert "THE ANSWER" in result["content"][0]["text"]
+    assert line.store.open(handle_of(result)).read(0, 10**9).count(b"THE ANSWER") == 5_000
+
+
+def test_a_message_behind_a_byte_order_mark_is_bounded_or_passes() -> None:
+    line = Line()
+    for size, is_same in ((1, True), (1_000, False), (9_000, False)):
+        line.ask("tools/call", {"name": "t"})
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [text(lines(size))]}}
+        message = b"\xef\xbb\xbf" + json.dumps(answer).encode() + b"\n"
+        got = line.conversation.from_server(message)
+        assert (got is message) is is_same
+        assert fits(got)
+
+
+def test_who_can_show_nothing_names_the_handle() -> None:
+    line = Line(budget=Budget(max_bytes=1_200))
+    line.ask("tools/call", {"name": "t"}, id="i" * 850)
+    result = json.loads(line.tell({"content": [text(lines(500))]}, id="i" * 850))["result"]
+    assert "nothing of" in result["content"][0]["text"]
+    assert handle_of(result) in result["content"][0]["text"]
+
+
 def test_a_store_that_fails_costs_the_rest_and_nothing_else() -> None:
     class Full:
         def spill(self, call: Any) -> Any:

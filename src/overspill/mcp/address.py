@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from overspill.errors import PolicyError
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]*")
+_SCHEMES = ("basic", "bearer", "token")
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
@@ -29,9 +31,24 @@ def shown_url(url: str) -> str:
     """An address as it may be logged: it can carry secrets before the host and behind the path."""
     try:
         parts = urlsplit(url)
+        if not parts.hostname:
+            return url if url == parts.path and "@" not in url else f"{parts.scheme[:10]}:…".lstrip(":")
         return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
     except ValueError:
         return url.partition("://")[0][:10] + "://…"
+
+
+def hidden_words(url: str, given: Mapping[str, str]) -> list[str]:
+    """What of an address and of the headers given for it is shown nowhere, word by word."""
+    parts = urlsplit(url)
+    texts = [*given.values(), parts.username or "", parts.password or "", *re.split("[&=]", parts.query)]
+    return [word for text in texts for word in text.split() if len(word) > 3 and word.lower() not in _SCHEMES]
+
+
+def shown_header(line: str) -> str:
+    """A line as it may be repeated: a value that only names variables is no secret."""
+    name, _, value = line.partition(":")
+    return line if re.fullmatch(r"\s*([A-Za-z]+ )?\$\{\w+\}\s*", value) else f"{name}: …"
 
 
 def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:
@@ -39,8 +56,8 @@ def given_headers(lines: Iterable[str], env: Mapping[str, str]) -> dict[str, str
     found = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name.strip()):
-            raise PolicyError("--header", name[:40], "a line such as 'Authorization: Bearer ${TOKEN}'")
+        if not colon or not _NAME.fullmatch(name.strip()):
+            raise PolicyError("--header", "…", "a line such as 'Authorization: Bearer ${TOKEN}'; it is not shown here")
         for wanted in re.findall(r"\$\{(\w+)\}", value):
             if wanted not in env:
                 raise PolicyError("--header", name, f"the variable {wanted} set: the line names it")

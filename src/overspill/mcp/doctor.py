@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,12 +18,14 @@ from overspill.core.measure import readable
 from overspill.core.notice import one_line
 from overspill.errors import OverspillError
 from overspill.mcp import wire
-from overspill.mcp.address import shown_url
+from overspill.mcp.address import shown_header, shown_url
 from overspill.mcp.assembly import Assembly, assembled
 from overspill.mcp.schema import Trimming
 from overspill.mcp.toolbook import DECLARED_SIZE, least_room_bytes
 
 START_SECONDS = 60.0
+_SILENT_SECONDS = 5.0
+"""After it whoever waits is told for what."""
 _PINGS = 60
 _MAIN = "import sys; from overspill.mcp.command import main; sys.exit(main(sys.argv[1:]))"
 _OURS = (sys.executable, "-c", _MAIN)
@@ -35,15 +38,17 @@ class NoServer(OverspillError):
 
 def doctor(options: Mapping[str, Any], words: Sequence[str]) -> int:
     """Connects to the server twice, without and with overspill, and says what it finds."""
+    if "url" in options:
+        from overspill.mcp.http import checked
+
+        checked(options, os.environ)
     parts = assembled(options, start=os.getcwd(), env=os.environ)
     own = [word for name, value in options.items() if name != "listen" for word in _again(name, value)]
     # An address has no program to speak to it directly: there the one beside it lets everything through.
     plain = list(words) or [*_OURS, *own, "--skip", "*", "--structured", "keep", "--tools", "none"]
     name = "directly" if words else "let through"
-    shown_through = (
-        f"overspill mcp -- {' '.join(words)}" if words else f"overspill mcp --url {shown_url(options['url'])}"
-    )
-    shown = " ".join(words) or shown_through
+    shown_through = shlex.join(["overspill", "mcp", *(["--", *words] if words else address_words(options))])
+    shown = shlex.join(words) or shown_through
     try:
         with Probe(plain, shown=shown) as direct:
             started, listed = direct.begin()
@@ -100,6 +105,12 @@ def _fate(tool: Mapping[str, Any], parts: Assembly) -> str:
     return "text is cut, the schema is taken out of the list and large structured content is dropped" + declared
 
 
+def address_words(options: Mapping[str, Any]) -> list[str]:
+    """The options that name a server, as they may be shown and typed again."""
+    lines = [shown_header(line) for line in options.get("header", ())]
+    return ["--url", shown_url(options["url"]), *(word for line in lines for word in ("--header", line))]
+
+
 def _again(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
     if value is True:
@@ -112,7 +123,7 @@ class Probe:
 
     def __init__(self, command: Sequence[str], *, shown: str = "") -> None:
         self._command = list(command)
-        self._shown = one_line(shown or " ".join(command), 200)
+        self._shown = one_line(shown or shlex.join(command), 1_000)
         """The command as it may be shown: headers stand among the words of ours."""
         self.about = ""
         self.tools: list[dict[str, Any]] = []
@@ -134,10 +145,14 @@ class Probe:
         self._timer = threading.Timer(START_SECONDS, self._give_up)
         self._timer.daemon = True
         self._timer.start()
+        self._telling = threading.Timer(_SILENT_SECONDS, self._tell)
+        self._telling.daemon = True
+        self._telling.start()
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._timer.cancel()
+        self._telling.cancel()
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
@@ -155,6 +170,7 @@ class Probe:
                 "clientInfo": {"name": "overspill doctor", "version": "1"},
             },
         )
+        self._telling.cancel()
         server = said.get("serverInfo", {})
         self.about = f"{server.get('name', '?')} {server.get('version', '')}".strip()
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -224,6 +240,9 @@ class Probe:
             self._ready = self._lines.feed(chunk)
         return self._ready.pop(0)
 
+    def _tell(self) -> None:
+        print(f"overspill: the server has not answered yet; waiting {START_SECONDS:.0f} s for it", file=sys.stderr)
+
     def _give_up(self) -> None:
         self._is_late = True
         self._process.kill()
@@ -232,9 +251,9 @@ class Probe:
         status = self._process.wait()
         words = self._shown
         if self._is_late:
-            return NoServer(f"the server has not answered all within {START_SECONDS:.0f} s: run {words!r} to see why")
+            return NoServer(f"the server has not answered all within {START_SECONDS:.0f} s; to see why, run: {words}")
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LAST_WORDS_BYTES))
         last = [line for line in readable(self._stderr.read()).splitlines() if line.strip()][-1:]
         how = f"was ended by signal {-status}" if status < 0 else f"ended with exit status {status}"
         more = f"; its last words: {one_line(last[0], 300)}" if last else ""
-        return NoServer(f"the server {how} before it had answered{more}: run {words!r} to see why")
+        return NoServer(f"the server {how} before it had answered{more}; to see why, run: {words}")

@@ -17,14 +17,24 @@ from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from overspill.concurrency import in_thread
+from overspill.core.notice import one_line
 from overspill.errors import MissingExtra
 from overspill.mcp import headers as names
 from overspill.mcp import wire
-from overspill.mcp.address import checked_url, given_headers, shown_url
+from overspill.mcp.address import checked_url, given_headers, hidden_words, shown_url
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.stdio import ENDING_SECONDS, READ_BYTES, SWITCHING_SECONDS, Outlet, OwnCalls
 from overspill.mcp.streams import Streams, body_of, messages_of
-from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, is_lost_session, moved_to
+from overspill.mcp.trouble import (
+    CONNECT_SECONDS,
+    REFUSED,
+    answered_with,
+    error_of,
+    in_words,
+    is_lost_session,
+    moved_to,
+    words_of,
+)
 from overspill.mcp.unlisted import WAITING_SECONDS, Unlisted
 
 if TYPE_CHECKING:
@@ -38,11 +48,7 @@ _OFFERED = "application/json, text/event-stream"
 
 def run(options: Mapping[str, Any]) -> int:
     """`overspill mcp --url URL`."""
-    try:
-        import httpx  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtra("overspill mcp --url", "http") from None
-    url, given = checked_url(options["url"]), given_headers(options.get("header", ()), os.environ)
+    url, given = checked(options, os.environ)
     from overspill.mcp.assembly import assembled
 
     parts = assembled(options, start=os.getcwd(), env=os.environ)
@@ -52,6 +58,15 @@ def run(options: Mapping[str, Any]) -> int:
 
         return listen(options["listen"], url, given, parts)
     return asyncio.run(Bridge(url, given, parts.conversation()).run())
+
+
+def checked(options: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The address and the headers given for it; what can't be used is refused before anything is started."""
+    try:
+        import httpx  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtra("overspill mcp --url", "http") from None
+    return checked_url(options["url"]), given_headers(options.get("header", ()), env)
 
 
 class Bridge:
@@ -149,10 +164,14 @@ class Bridge:
         requests = [one for item in wire.elements(message) or () if (one := wire.envelope(item)) and one.is_request]
         try:
             async with self._posted(message) as got:
+                said = ""
                 async for data in messages_of(got):
-                    await self._pass(data, None)
-                    requests = []
-                failed = answered_with(got, self._url)
+                    if got.status_code < 300 or error_of(data) is not None:
+                        await self._pass(data, None)
+                        requests = []
+                    else:
+                        said = self._words_of(data)
+                failed = answered_with(got, self._url, said)
         except Exception as fault:
             failed = in_words(fault, self._url)
         for found in requests:
@@ -220,7 +239,8 @@ class Bridge:
             if not await self._pass(await body_of(got), found):
                 await self._refuse(found, f"the server answered {got.status_code} without a response")
         else:
-            await self._refuse(found, f"the server answered {got.status_code} with {kind[:60] or 'nothing'}")
+            what = "something without a type" if not kind else one_line(kind, 60)
+            await self._refuse(found, f"the server at {shown_url(self._url)} answered {got.status_code} with {what}")
 
     async def _stream(self, got: httpx.Response, found: wire.Envelope) -> None:
         """Events until the response has come; one that was given up is not resumed."""
@@ -298,12 +318,14 @@ class Bridge:
                 self._listen_anew()
 
     async def _failed(self, got: httpx.Response, body: bytes, found: wire.Envelope) -> None:
-        said = wire.members(body) if body.lstrip()[:1] == b"{" else None
-        if said and "error" in said:
-            answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": said["error"]})
+        if (error := error_of(body)) is not None:
+            answer = wire.encoded({"jsonrpc": "2.0", "id": wire.Raw(bytes(found.id)), "error": error})
             await self._to_host(self._conversation.from_server(answer))
             return
-        await self._refuse(found, answered_with(got, self._url))
+        await self._refuse(found, answered_with(got, self._url, self._words_of(body)))
+
+    def _words_of(self, body: bytes) -> str:
+        return words_of(body, hidden_words(self._url, self._given))
 
     async def _refuse(self, found: wire.Envelope, reason: str) -> None:
         self._miss(reason)

@@ -232,6 +232,8 @@ class Conversation:
         found = wire.envelope(line)
         if found is not None:
             return self._one_from_server(line, found)
+        if line.startswith(wire.BOM):
+            return self._behind_bom(line)
         batch = wire.elements(line) if line.lstrip()[:1] == b"[" else None
         if not batch:
             return line
@@ -244,6 +246,19 @@ class Conversation:
         if changed == items:
             return line
         return b"[" + b",".join(changed) + b"]" + _end_of(line)
+
+    def _behind_bom(self, line: bytes) -> bytes | Work:
+        bare = line.removeprefix(wire.BOM)
+        found = self._from_server(bare)
+        if isinstance(found, bytes):
+            return line if found is bare else found
+        work = found
+
+        def done() -> bytes:
+            changed = work()
+            return line if changed is bare else changed
+
+        return done
 
     def _one_from_server(self, line: bytes, found: Envelope) -> bytes | Work:
         if not found.is_response:

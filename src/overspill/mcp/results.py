@@ -22,6 +22,7 @@ from overspill.mcp.parts import Parts, Slot, blank, carried_in, without_data
 from overspill.mcp.room import fraction, is_nearly, less, shares_of
 from overspill.mcp.rules import Setting
 from overspill.mcp.schema import Trimming
+from overspill.mcp.shapes import error_and_words, large_among, result_in
 from overspill.mcp.structured import Cutting
 from overspill.mcp.twice import left_of, twin_of
 from overspill.mcp.wire import Raw
@@ -37,15 +38,15 @@ def bound_message(message: bytes, setting: Setting, *, member: str = "content") 
     if _is_within_limit(message, setting):
         return message
     outer = wire.members(message)
-    result = wire.members(outer["result"]) if outer and "result" in outer else None
-    parts = wire.elements(result[member]) if result and member in result else None
-    if outer is None or result is None or (parts is None and "structuredContent" not in result):
-        return message  # no result of a tool: a task that was begun, a question back
+    found = result_in(outer, member) if outer else None
+    if outer is None or found is None:
+        return message
+    result, parts = found
 
     def serialised(changed: dict[str, Any]) -> bytes:
         return wire.encoded({**outer, "result": changed})
 
-    return _Bounding(result, parts or [], setting, member, serialised, message).message()
+    return _Bounding(result, parts, setting, member, serialised, message).message()
 
 
 def bound_refusal(message: bytes, setting: Setting) -> bytes:
@@ -53,13 +54,8 @@ def bound_refusal(message: bytes, setting: Setting) -> bytes:
     if _is_within_limit(message, setting):
         return message
     outer = wire.members(message) or {}
-    error = wire.members(outer["error"])
-    if error is None:
-        return message
-    words, data = wire.decoded(error.get("message", Raw(b'""'))), error.get("data", Raw())
-    is_large = len(data) > setting.bounder.policy.budget.bytes_ceiling // 4
-    text = f"{words}\n{json_text(wire.decoded(data))}" if is_large else str(words)
-    rest = {name: value for name, value in error.items() if name != "message" and not (is_large and name == "data")}
+    policy = setting.bounder.policy
+    rest, text = error_and_words(outer["error"], policy.budget, policy.counter)
     frame: dict[str, Any] = {**outer, "result": {**rest, "content": [{"type": "text", "text": text}]}}
     frame.pop("error")
     bounded = wire.decoded(bound_message(wire.encoded(frame), replace(setting, max_result_chars=None)))
@@ -149,11 +145,12 @@ class _Bounding:
     # What becomes of it
 
     def _tell_the_unknown(self) -> None:
-        """A large member of the result of which no version of the protocol is known to speak becomes text."""
-        for name, raw in list(self.result.items()):
-            if name not in (*_KNOWN, self.member) and len(raw) > self._quarter_bytes:
-                del self.result[name]
-                self.slots.append(Slot(text=json_text({name: wire.decoded(raw)})))
+        """Members of which no version of the protocol is known to speak become text when they are large."""
+        unknown = {name: raw for name, raw in self.result.items() if name not in (*_KNOWN, self.member)}
+        told = large_among(unknown, self.budget, self.bounder.policy.counter)
+        if told:
+            self.result = {name: raw for name, raw in self.result.items() if name not in told}
+            self.slots.append(Slot(text=json_text({name: wire.decoded(raw) for name, raw in told.items()})))
 
     def _decide_structured(self) -> None:
         raw = self.result.get("structuredContent")
@@ -229,6 +226,9 @@ class _Bounding:
                 self._join()
                 attempt = self._attempt(shrink)
             if attempt is None:
+                self._join(room=0)
+                attempt = self._attempt(shrink)
+            if attempt is None:
                 break
             message, over = attempt
             if not any(over):
@@ -240,11 +240,11 @@ class _Bounding:
         texts = [slot for slot in self.slots if slot.text is not None]
         return len(texts) > 1 and not within(self._frame_size(), fraction(self.budget, 0.5))
 
-    def _join(self) -> None:
+    def _join(self, room: int | None = None) -> None:
         """One text in the place of the first; what else there is is kept while it is little."""
         texts = self._whole_texts()
         joined, placed = [], False
-        room = self._quarter_bytes
+        room = self._quarter_bytes if room is None else room
         for slot in self.slots:
             if slot.text is None:
                 room -= len(slot.raw or b"") - slot.uncounted_bytes
@@ -378,6 +378,12 @@ class _Bounding:
         cutting = self.structured
         if cutting is not None:
             result["structuredContent"] = cutting.least()
+        if stored.handle:
+            meta = wire.members(self.result["_meta"]) if "_meta" in self.result else None
+            named = {**result, "_meta": {**(meta or {}), "overspill": {"handles": [stored.handle]}}}
+            message = self.serialised(named)
+            if not any(self._over(message)):
+                return message
         return self.serialised(result)
 
 

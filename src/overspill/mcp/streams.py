@@ -97,7 +97,7 @@ async def body_of(got: httpx.Response) -> bytes:
     held = io.BytesIO()
     async for chunk in got.aiter_bytes():
         held.write(chunk)
-    return held.getvalue()
+    return held.getvalue().removeprefix(wire.BOM)
 
 
 def errors() -> type[Exception]:

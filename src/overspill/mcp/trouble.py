@@ -5,25 +5,55 @@ Guarantees: nothing that a header or the address may hide stands in them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
+from overspill.core.notice import one_line
+from overspill.mcp import wire
 from overspill.mcp.address import shown_url
+from overspill.mcp.wire import Raw
 
 if TYPE_CHECKING:
     import httpx
 
 REFUSED = -32000
 CONNECT_SECONDS = 30
+_MOST_WORDS_BYTES = 65_536
 _ADVICE = {401: "; give --header 'Authorization: Bearer ${TOKEN}'", 403: "; the --header given may not do this"}
 
 
-def answered_with(got: httpx.Response, url: str) -> str:
-    """Of an answer that is none."""
-    more = _ADVICE.get(got.status_code, "")
+def answered_with(got: httpx.Response, url: str, words: str = "") -> str:
+    """Of an answer that is none; ``words`` are the server's."""
+    more = (f" and says {words!r}" if words else "") + _ADVICE.get(got.status_code, "")
     if 300 <= got.status_code < 400:
         there = got.request.url.join(got.headers.get("location", ""))
         more = f" and points to {shown_url(str(there))}; use that as --url if it is meant"
+        if there == got.request.url:
+            more = " and points to itself: that is for whoever runs it to mend"
     return f"the server at {shown_url(url)} answered {got.status_code}{more}"
+
+
+def error_of(body: bytes) -> Raw | None:
+    """The error of JSON-RPC that a body is; gateways and OAuth have members of that name for other things."""
+    said = wire.members(body) if body.lstrip()[:1] == b"{" else None
+    error = wire.decoded(said["error"]) if said and "error" in said else None
+    if not said or not isinstance(error, dict) or not isinstance(error.get("message"), str):
+        return None
+    code = error.get("code")
+    return said["error"] if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def words_of(body: bytes, hidden: Iterable[str]) -> str:
+    """What a refusal that is JSON says, on one line; nothing when it repeats any of what is hidden."""
+    said = wire.decoded(body) if body.lstrip()[:1] == b"{" and len(body) <= _MOST_WORDS_BYTES else None
+    words: Any = said
+    for _ in range(3):
+        if isinstance(words, dict):
+            named = (words.get(name) for name in ("error_description", "error", "message", "detail"))
+            words = next((word for word in named if word), None)
+    if not isinstance(words, str):
+        return ""
+    return "" if any(word in words for word in hidden) else one_line(words, 200)
 
 
 def moved_to(got: httpx.Response) -> str | None:

@@ -17,6 +17,8 @@ import msgspec
 
 Raw = msgspec.Raw
 NOTHING = Raw()
+BOM = b"\xef\xbb\xbf"
+"""What some programs write before UTF-8; JSON and event streams are read without it."""
 
 
 class Envelope(msgspec.Struct):
@@ -183,6 +185,7 @@ class Event(msgspec.Struct, frozen=True):
         for end in _LINE_END.finditer(raw):
             colon = raw.find(b":", start, end.start())
             name = raw[start : colon if colon >= 0 else end.start()]
+            name = name if start else name.removeprefix(BOM)
             value_at = end.start() if colon < 0 else colon + 1 + (raw[colon + 1] == ord(" "))
             value = raw[value_at : end.start()]
             start = end.end()
