@@ -560,6 +560,14 @@ def test_an_answer_in_another_overspill_is_shortened_and_not_stored_again() -> N
     assert [row["handle"] for row in json.loads(text("ls", "--json"))] == [handle]
 
 
+def test_an_answer_of_the_same_budget_passes_through_run_whole() -> None:
+    handle = kept("".join(f"{n:05d} request of {n % 16} handled\n" for n in range(20_000)).encode())
+    for asked in (("read", handle, "--lines", "800-"), ("grep", handle, "handled", "--max", "500")):
+        whole = subprocess.run((*OVERSPILL, *asked), capture_output=True, check=True).stdout
+        assert b"\n[more: " in whole
+        assert overspill("run", "--", *OVERSPILL, *asked).stdout == whole
+
+
 @pytest.mark.parametrize(
     "words", [("HUGE",), ("read", "HUGE"), ("run", "--keep", "HUGE", "--", "true"), ("ls", "--HUGE")]
 )

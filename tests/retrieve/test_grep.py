@@ -58,8 +58,7 @@ def test_the_matching_lines_are_those_of_a_line_by_line_search(
 ) -> None:
     store, handle = keep(data)
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    crlf = b"\r\n" in data
-    oracle = re.compile(pattern.replace("$", "(?=\r?$)" if crlf else "$").encode(), flags)
+    oracle = re.compile(pattern.replace("$", "(?=\r?$)").encode(), flags)
     want = [number for number, line in enumerate(lines_of(data), 1) if bool(oracle.search(line)) is not invert]
     answer = grep(store, handle, pattern, ignore_case=ignore_case, invert=invert, max_matches=1000)
     assert answer.total_matches == len(want)
@@ -94,7 +93,7 @@ def test_chunks_pieces_and_seams_are_invisible(
     data: bytes, pattern: str, chunk: int, whole: int, kind: block.Kind, long_line: int
 ) -> None:
     store, handle = keep(data * 3)
-    search = compiled(pattern, crlf=False)
+    search = compiled(pattern)
     with Source(store, handle) as source:
         at_once = tallied(source, search, kind, long_line)
         kept = scan.CHUNK_BYTES, scan.WHOLE_LINE_BYTES, scan.OVERLAP_BYTES, block._FEW
@@ -197,6 +196,19 @@ def test_a_long_line_full_of_matches_is_searched_once_not_once_for_each() -> Non
 def test_the_ends_of_the_text_are_those_of_a_line(pattern: str) -> None:
     store, handle = keep(b"ok\r\nerr\r\nok\r\nerr\r\n")
     assert [found.line for found in grep(store, handle, pattern).matches] == [2, 4]
+
+
+def test_the_ends_of_lines_may_change_behind_the_first_pages() -> None:
+    store, handle = keep(b"banner line\n" * 6000 + b"build done\r\nnext\r\n")
+    for pattern in ("done$", r"done\z"):
+        assert [found.line for found in grep(store, handle, pattern).matches] == [6001]
+    assert grep(store, handle, "[et]$", invert=True, count=True).total_matches == 0
+
+
+@pytest.mark.parametrize("pattern", [r"\Q$5 (net)\E$", r"\Q$5 (net)", r"(\Q$5\E) \(net\)"])
+def test_what_is_quoted_in_a_pattern_is_no_end_of_a_line(pattern: str) -> None:
+    store, handle = keep(b"total\r\n$5 (net)\r\n")
+    assert [found.line for found in grep(store, handle, pattern).matches] == [2]
 
 
 def test_a_match_longer_than_its_window_shows_its_start() -> None:

@@ -109,6 +109,17 @@ def test_json_states_paths_ranges_and_where_the_rare_values_are() -> None:
     assert '"failed"' in read(store, handle, around=at).text
 
 
+def test_lines_that_are_no_json_are_placed_and_counted_as_nothing_else() -> None:
+    rows = [json.dumps({"v": n}) for n in range(3000)]
+    rows[1500:1500] = ["Traceback (most recent call last):", '  {"v": null, true 17']
+    answer = outline(*keep("\n".join([*rows, '{"v": 30']).encode()))
+    assert "# 3 lines that are no JSON: 1501, 1502, 3003\n" in answer.text
+    assert isinstance(answer.facts, dict)
+    assert {name: fact["count"] for name, fact in answer.facts.items()} == {"$": 3000, ".v": 3000}
+    assert (answer.facts[".v"]["types"], answer.facts[".v"]["max"]) == ({"number": 3000}, 2999)
+    assert ".v: number ×3000, 0 (at 1) to 2999 (at 3002)" in answer.text
+
+
 def test_json_in_one_line_gives_places_that_can_be_read() -> None:
     rows = [{"id": n, "status": "ok"} for n in range(2000)]
     rows[1200]["status"] = "failed"

@@ -47,6 +47,30 @@ def test_sql_over_csv_json_and_json_lines() -> None:
         assert answer.facts == want
 
 
+def test_lines_that_are_no_json_are_left_out_and_named() -> None:
+    rows = [json.dumps({"v": n}) for n in range(300)]
+    store, handle = keep("\n".join([rows[0], "no json", *rows[1:], '{"v": 30']).encode())
+    for asked in ({"expression": "[].v"}, {"sql": "select v from output"}):
+        answer = query(store, handle, **asked)  # type: ignore[arg-type]
+        assert len(answer.facts) == 300  # type: ignore[arg-type]
+        assert "without 2 lines that are no JSON: 2, 302]" in answer.text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"expression": "keys(@)"}, "keys() takes object, not array"),
+        ({"sql": "select repeat('x', 3000000000)"}, "used); select less, or aggregate"),
+        ({"sql": "select level::int from output"}, "auto-detected from the CSV file."),
+    ],
+)
+def test_a_refusal_quotes_neither_the_data_nor_advice_that_cannot_be_followed(asked: dict[str, str], says: str) -> None:
+    data = json.dumps(["secret"] * 1000).encode() if "expression" in asked else CSV
+    with pytest.raises(QueryError) as raised:
+        query(*keep(data), **asked)  # type: ignore[arg-type]
+    assert str(raised.value).endswith(says)
+
+
 @pytest.mark.parametrize(
     ("form", "rows", "note", "want"),
     [
@@ -170,7 +194,7 @@ def test_what_is_no_table_is_said_to_be_none() -> None:
         assert says in answer.text
     with pytest.raises(QueryError, match=r"query"):
         query(*keep(b"[1, 2]"), "[?")
-    with pytest.raises(QueryError, match="no valid JSON"):
+    with pytest.raises(QueryError, match=r"no valid JSON: .*; see what it is with overspill outline"):
         query(*keep(b'{"a": 1, "b": [1, 2}\n\n\n{'), "a")
 
 

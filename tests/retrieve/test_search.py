@@ -15,7 +15,7 @@ from overspill.core.measure import display
 from overspill.core.model import Call
 from overspill.core.policy import Policy
 from overspill.errors import QueryError
-from overspill.retrieve import read, search
+from overspill.retrieve import grep, read, search, search_index
 from overspill.store import LocalStore, MemoryStore
 
 
@@ -93,6 +93,36 @@ def test_words_too_short_for_the_index_are_found_too() -> None:
     ticks = iter(range(0, 10_000, 100))
     late = search(store, "東京", seconds=1, clock=lambda: float(next(ticks)))
     assert "2 of 2 not looked at for time" in late.text
+
+
+def test_more_lines_than_are_shown_are_said_with_the_call_that_finds_them_all() -> None:
+    store = MemoryStore()
+    handle = put(store, b"".join(b"%d handled a request\nother %d\n" % (n, n) for n in range(500)))
+    answer = search(store, "request handled", max_lines=5)
+    assert answer.text.startswith("[overspill search: 5 of at least 500 lines for 'request handled' in 1 output]\n")
+    assert answer.next == f"overspill grep {handle} 'request.*handled|handled.*request' --ignore-case"
+    assert grep(store, handle, "request.*handled|handled.*request", ignore_case=True).total_matches == 500
+    put(store, b"f(x) of b.c\n" * 50)
+    assert " 'f\\(x\\).*b\\.c|b\\.c.*f\\(x\\)' " in search(store, "f(x) b.c", max_lines=1).next
+
+
+def test_words_that_no_line_holds_are_named() -> None:
+    store = MemoryStore()
+    put(store, b"connection refused\nnothing else\n" * 9)
+    said = "none of these lines has all the words, none has 'qqqqq', 'wwwww'"
+    assert said in search(store, "refused qqqqq wwwww").text
+    assert "lines has all the words]" in search(store, "refused else").text
+    assert "all the words" not in search(store, "refused connection").text
+
+
+def test_outputs_of_which_only_the_start_is_indexed_are_named_with_the_call_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search_index, "MOST_BYTES", 1000)
+    store = MemoryStore()
+    handle = put(store, b"needle\n" + b"hay\n" * 1000)
+    call = f"overspill grep {handle} needle --literal --ignore-case"
+    assert f"of {handle} only the start is indexed, for the rest: {call}]" in search(store, "needle").text
 
 
 def test_the_line_with_more_of_the_words_comes_first() -> None:

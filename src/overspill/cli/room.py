@@ -41,17 +41,21 @@ class Room:
         """What may be shown now beside the last line, marks that stand twice, and what comes later."""
         taken = _sum((self._taken(), self._size_of_line(last_line), Size(_JOINT_TOKENS if self.shown else 0, 0, 0, 0)))
         sizes: dict[str, int] = {}
+        above: dict[str, int] = {}
         for unit, used, later in zip(UNITS, taken, self._later, strict=True):
             most = getattr(self.whole.budget, f"max_{unit}")
             if most is not None:
                 rest = most - used
+                above[f"max_{unit}"] = max(rest, 1)
                 rest -= rest // _MARKS_PART if two_streams else 0
                 rest -= max(rest // _LATER_PART, later) if goes_on else 0
                 sizes[f"max_{unit}"] = max(rest, 1)
         shared = goes_on or bool(self.shown)
         values = {of.name: getattr(self.whole, of.name) for of in fields(self.whole)}
-        # What is to be followed by more, or follows, is cut above its share, whatever the limit is.
-        return _Part(**{**values, "budget": Budget(**sizes), "limit": None if shared else self.whole.limit})
+        # What is to be followed by more, or follows, is cut above its share, whatever the limit is. Else what needs
+        # no marks may take the room that is set aside for them.
+        limit = None if shared else self.whole.limit or Budget(**above)
+        return _Part(**{**values, "budget": Budget(**sizes), "limit": limit})
 
     def fits(self, *texts: str, goes_on: bool = False) -> bool:
         """Do these fit beside what is shown, and the line for what comes later if need be?"""

@@ -73,7 +73,7 @@ def grep(
             min(whole_number("max", max_matches), _MOST_MATCHES),
             *_stretch(source, lines),
         )
-        search = _compiled(source, asked)
+        search = _compiled(asked)
         tally = _tally(source, search, asked, seconds, clock)
         answer = _Answering(source, asked, tally, policy).answer()
         if session is not None:
@@ -114,15 +114,13 @@ def _stretch(source: Source, lines: RangeLike) -> tuple[int, int, int]:
     return start, source.line_start(last_line + 1), last_line
 
 
-def _compiled(source: Source, asked: _Asked, **changed: bool) -> Pattern:
-    sample = source.read(0, 64 * 1024)
+def _compiled(asked: _Asked, **changed: bool) -> Pattern:
     literal = changed.get("literal", asked.literal)
     ignore_case = changed.get("ignore_case", asked.ignore_case)
     return compiled(
         asked.pattern,
         syntax="literal" if literal else "regex",
         case="ignore" if ignore_case else "match",
-        crlf=b"\r\n" in sample,
     )
 
 
@@ -256,7 +254,7 @@ class _Answering:
         if not asked.literal and any(char in asked.pattern for char in ".^$*+?()[]{}|\\"):
             ways.append({"literal": True})
         for way in ways:
-            search = _compiled(source, asked, **way)
+            search = _compiled(asked, **way)
             found = tally(source, search, asked.start, asked.end, most=0, seconds=1.0)
             if found.stopped < 0 and (total := found.total):
                 call = worded(self._policy.access, "grep", source.rest(), **asked.options(**way))

@@ -71,7 +71,7 @@ class Pattern:
         return lambda data, start, end: match(anchor, data, start, end)[0][1]
 
 
-def compiled(text: str, *, syntax: Syntax = "regex", case: Case = "match", crlf: bool = False) -> Pattern:
+def compiled(text: str, *, syntax: Syntax = "regex", case: Case = "match") -> Pattern:
     import re2
 
     if not text:
@@ -86,14 +86,14 @@ def compiled(text: str, *, syntax: Syntax = "regex", case: Case = "match", crlf:
             data = _encoded(text)
             return Pattern(text, data, (data,), source, case, None, None)
         return Pattern(text, None, (), source, case, _engine(source, case), None)
-    source = in_lines(text, crlf=crlf)
+    source = in_lines(text)
     engine = _engine(source, case)
     if not engine.ok():
         raise _refusal(text, engine.error())
     plain, required, tail = known(text) if case == "match" else ("", (), "")
     if plain:
         return Pattern(text, _encoded(plain), (_encoded(plain),), source, case, None, None)
-    begins = _engine(in_lines(tail, crlf=crlf), case) if tail not in ("", text, *required) else None
+    begins = _engine(in_lines(tail), case) if tail not in ("", text, *required) else None
     return Pattern(text, None, tuple(map(_encoded, required)), source, case, engine, begins)
 
 

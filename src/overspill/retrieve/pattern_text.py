@@ -21,6 +21,7 @@ _MAY_CROSS = re.compile(r"[\0-\n]|\\[nWDCpPxQ0-7]|\[:|\\[at]-|\(\?[imU]*s")
 """What can match a line end, beside a class of what is not in it and ``\\s``."""
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _BLANK = r"[\t\f\r ]"
+_END = r"(?:\r?$)"
 
 
 class Known(NamedTuple):
@@ -62,11 +63,10 @@ def known(text: str) -> Known:
     return Known("", tuple(run for run, _ in longest), tail)
 
 
-def in_lines(text: str, *, crlf: bool) -> str:
+def in_lines(text: str) -> str:
     """The same pattern where the ends of the text are those of a line; ``$`` also before the ``\\r`` of a line end."""
-    end = r"(?:\r?$)" if crlf else "$"
     return "".join(
-        {r"\A": "^", r"\z": end, "$": end}.get(part) or (_FLAGS.sub(_multiline, part) if part[0] == "(" else part)
+        {r"\A": "^", r"\z": _END, "$": _END}.get(part) or (_FLAGS.sub(_multiline, part) if part[0] == "(" else part)
         for part in _parts(text)
     )
 
@@ -92,11 +92,14 @@ def _multiline(flags: re.Match[str]) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Escapes, classes, what turns flags off, and single characters, inside groups too."""
+    """Escapes, quoted text, classes, what turns flags off, and single characters, inside groups too."""
     at = 0
     while at < len(text):
         start = at
-        if text[at] == "\\":
+        if text.startswith(r"\Q", at):
+            quoted = text.find(r"\E", at + 2)
+            at = quoted + 2 if quoted >= 0 else len(text)
+        elif text[at] == "\\":
             at += 2
         elif text[at] == "[":
             at = _class_end(text, at)

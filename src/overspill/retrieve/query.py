@@ -2,7 +2,8 @@
 
 Guarantees: SQL sees one view named ``output`` and nothing else of the machine, within limits of time and
 memory; an answer within the budget, one result to a line as JSON, with the call for the rest.
-What is no table is said to be none, with what to do instead.
+What is no table is said to be none, with what to do instead; lines among JSON lines that are no JSON are left
+out, and named.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from overspill.core.ports import Store
 from overspill.errors import MissingExtra, QueryError
 from overspill.retrieve.address import whole_number
 from overspill.retrieve.answer import Answer, closing, default_policy, fitted, largest, opening, within
-from overspill.retrieve.content import Content, content_of, parsed
+from overspill.retrieve.content import Content, content_of, parsed, strays_in_words
 from overspill.retrieve.source import Source
 
 MOST_PARSED_BYTES = 64 << 20
@@ -51,15 +52,16 @@ def query(
                 text=within(opening("query", source.handle, unfit), policy), handle=source.handle, exit_status=1
             )
         if expression is not None:
-            results, names, more = _by_jmespath(source, content, expression), None, ""
+            results, strays = _by_jmespath(source, content, expression, policy)
+            names, more = None, ""
         else:
             from overspill.retrieve import sql as engine  # a process to start: only for those who ask by SQL
 
             assert sql is not None
-            names, results, is_cut = engine.select(source, content, sql, seconds=seconds)
+            names, results, is_cut, strays = engine.select(source, content, sql, seconds=seconds)
             more = f"more than {len(results)}" if is_cut else ""
         option = {"query": expression} if expression is not None else {"sql": sql}
-        return _answer(source, results, names, more, option, skipped, policy)
+        return _answer(source, results, names, more, option, skipped, strays, policy)
 
 
 def _unfit(source: Source, content: Content, *, is_sql: bool, policy: Policy) -> str:
@@ -83,10 +85,10 @@ def _unfit(source: Source, content: Content, *, is_sql: bool, policy: Policy) ->
     return f"it is {'binary' if content == 'binary' else 'plain text'}, neither JSON nor a table{advice}"
 
 
-def _by_jmespath(source: Source, content: Content, expression: str) -> list[Any]:
+def _by_jmespath(source: Source, content: Content, expression: str, policy: Policy) -> tuple[list[Any], list[int]]:
     try:
         import jmespath
-        from jmespath.exceptions import JMESPathError
+        from jmespath.exceptions import JMESPathError, JMESPathTypeError
     except ModuleNotFoundError as missing:
         raise MissingExtra("a JMESPath query", "query") from missing
     try:
@@ -94,16 +96,22 @@ def _by_jmespath(source: Source, content: Content, expression: str) -> list[Any]
     except JMESPathError as error:
         raise QueryError(expression, " ".join(str(error).split())) from error
     try:
-        value = parsed(source, content)
+        value, strays = parsed(source, content)
     except (ValueError, RecursionError) as error:
-        raise QueryError(expression, f"the output is no valid JSON: {error}") from error
+        outlined = worded(policy.access, "outline", source.rest())
+        advice = f"; see what it is with {outlined}" if outlined else ""
+        raise QueryError(expression, f"the output is no valid JSON: {error}{advice}") from error
     try:
         found = compiled.search(value)
+    except JMESPathTypeError as error:
+        # Its own sentence quotes the whole value.
+        takes = " or ".join(error.expected_types)
+        raise QueryError(expression, f"{error.function_name}() takes {takes}, not {error.actual_type}") from None
     except (JMESPathError, RecursionError) as error:
         raise QueryError(expression, " ".join(str(error).split())) from error
     if found is None:
-        return []
-    return found if isinstance(found, list) else [found]
+        return [], strays
+    return found if isinstance(found, list) else [found], strays
 
 
 def _answer(
@@ -113,11 +121,13 @@ def _answer(
     more: str,
     option: dict[str, Any],
     skipped: int,
+    strays: list[int],
     policy: Policy,
 ) -> Answer:
     lines = [_json(value) + "\n" for value in results[skipped:]]
     columns = f"# {_json(list(names))}\n" if names is not None else ""
     total = more or str(len(results))
+    left_out = f"; without {strays_in_words(strays)}" if strays else ""
     what = "row" if names is not None else "result"
 
     def head(count: int) -> str:
@@ -125,7 +135,7 @@ def _answer(
         plural = "" if amount == "1" else "s"
         if not lines:
             amount, plural = ("no", "s") if not results else (f"none after {skipped} of {total}", "s")
-        return opening("query", source.handle, f"{amount} {what}{plural}") + columns
+        return opening("query", source.handle, f"{amount} {what}{plural}{left_out}") + columns
 
     def foot(count: int) -> str:
         if count >= len(lines):

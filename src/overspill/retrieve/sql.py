@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from overspill.errors import MissingExtra, QueryError
-from overspill.retrieve.content import Content
+from overspill.retrieve.content import Content, json_lines
 from overspill.retrieve.source import Source
 
 MOST_ROWS = 10_000
@@ -37,6 +38,7 @@ _TABLES: dict[Content, tuple[str, str]] = {
     "json lines": (".jsonl", "read_json_auto(?, format = 'newline_delimited', maximum_object_size = {object_bytes})"),
     "parquet": (".parquet", "read_parquet(?)"),
 }
+_ADVICE = re.compile(r"\s*(?:Possible solutions:|See also http|LINE 1: create view output )")
 _NEEDED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Of the environment, what a Python can't start without on some systems."""
 
@@ -47,6 +49,8 @@ class Table(NamedTuple):
     names: list[str]
     rows: list[list[Any]]
     is_cut: bool
+    strays: list[int]
+    """The lines among JSON lines that are no JSON, and left out."""
 
 
 def select(source: Source, content: Content, sql: str, *, seconds: float) -> Table:
@@ -61,36 +65,66 @@ def select(source: Source, content: Content, sql: str, *, seconds: float) -> Tab
             "most_rows": MOST_ROWS,
             "most_chars": MOST_CHARS,
         }
-        for object_bytes, threads in ((_USUAL_OBJECT_BYTES, 2), (min(source.size, _LARGEST_OBJECT_BYTES), 1)):
+        object_bytes, threads = _USUAL_OBJECT_BYTES, 2
+        strays: list[int] = []
+        while True:
             asked |= {"table": _TABLES[content][1].format(object_bytes=object_bytes), "threads": threads}
             try:
-                ran = subprocess.run(
-                    [sys.executable, "-I", str(_WORKER)],
-                    input=json.dumps(asked).encode(),
-                    capture_output=True,
-                    cwd=scratch,
-                    env={name: os.environ[name] for name in _NEEDED if name in os.environ},
-                    timeout=max(0.0, until - time.monotonic()),
-                    check=False,
-                )
+                ran = _run(asked, timeout=max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 raise QueryError(sql, f"it took longer than {seconds:g} s; select less, or aggregate") from None
             refused = ran.stdout.rpartition(b'{"refused": ')[2]
-            if b"maximum_object_size" not in refused or source.size <= object_bytes:
+            if b"maximum_object_size" in refused and threads > 1 and source.size > object_bytes:
+                object_bytes, threads = min(source.size, _LARGEST_OBJECT_BYTES), 1
+            elif not (b"Malformed JSON" in refused and content == "json lines" and not strays) or not (
+                strays := _leave_out_strays(source, path)
+            ):
                 break
-    return _table(sql, ran)
+    return _table(sql, ran, strays)
 
 
-def _table(sql: str, ran: subprocess.CompletedProcess[bytes]) -> Table:
+def _run(asked: dict[str, Any], *, timeout: float) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-I", str(_WORKER)],
+        input=json.dumps(asked).encode(),
+        capture_output=True,
+        cwd=asked["scratch"],
+        env={name: os.environ[name] for name in _NEEDED if name in os.environ},
+        timeout=timeout,
+        check=False,
+    )
+
+
+def _leave_out_strays(source: Source, path: Path) -> list[int]:
+    """Writes the copy anew without the lines that are no JSON, and says which these are."""
+    strays: list[int] = []
+    line = 1
+    with path.open("wb") as file:
+        for data, no_json in json_lines(source, 0, source.size):
+            strays += [line + at for at in no_json]
+            line += data.count(b"\n")
+            file.write(data)
+    return strays
+
+
+def _table(sql: str, ran: subprocess.CompletedProcess[bytes], strays: list[int]) -> Table:
     lines = [json.loads(line) for line in ran.stdout.splitlines() if line.endswith((b"]", b"}"))]
     last = lines[-1] if lines and isinstance(lines[-1], dict) else {}
     if "missing" in last:
         raise MissingExtra("an SQL query", "query")
     if "refused" in last:
-        raise QueryError(sql, " ".join(last["refused"].split()))
+        raise QueryError(sql, _sentence(last["refused"]))
     if "rows" not in last and "more" not in last:
         raise QueryError(sql, f"the engine stopped (exit status {ran.returncode}): select less, or aggregate")
-    return Table(lines[0]["columns"], lines[1:-1], "more" in last)
+    return Table(lines[0]["columns"], lines[1:-1], "more" in last, strays)
+
+
+def _sentence(refused: str) -> str:
+    """What the engine says in one line, without advice that can't be followed here and without our own statements."""
+    said = _ADVICE.split(refused)[0]
+    if said.startswith("Out of Memory"):
+        said += "; select less, or aggregate"
+    return " ".join(said.split())
 
 
 @contextmanager

@@ -140,7 +140,7 @@ class GrepSearch(Tool):
 
 def _compiled(pattern: str) -> Pattern:
     try:
-        return compiled(pattern, crlf=True)
+        return compiled(pattern)
     except PatternError as error:
         if "literal" not in error.accepted:
             raise

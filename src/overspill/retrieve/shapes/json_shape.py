@@ -1,7 +1,8 @@
 """JSON and JSON lines: the paths of a document with types, lengths, ranges, and rare values with their places.
 
 One pass over tokens, without building the values: memory follows from the number of different paths.
-Fragments are taken as they come, so that a range of lines of a document has a shape too.
+Fragments are taken as they come, so that a range of lines of a document has a shape too; a line that is no JSON among
+JSON lines is told, and left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from overspill.retrieve.content import content_of, json_lines, strays_in_words
 from overspill.retrieve.shapes.model import Landmark, Shape, Stretch
 
 MOST_BYTES = 24 << 20
@@ -230,15 +232,34 @@ class _Walk:
 def json_shape(stretch: Stretch) -> Shape:
     one_line = stretch.source.lines == 1
     walk = _Walk()
-    covered = _read(stretch, walk, one_line=one_line)
+    if content_of(stretch.source) == "json lines":
+        covered, strays = _read_lines(stretch, walk)
+    else:
+        covered, strays = _read(stretch, walk, one_line=one_line), []
     paths = [(name or "$", path) for inner in walk.root.inner.values() if inner for name, path in inner.paths()]
-    lines = list(_described(paths, one_line=one_line))
+    lines = [strays_in_words(strays)] if strays else []
+    lines += _described(paths, one_line=one_line)
     facts = {name: _facts(path, one_line=one_line) for name, path in paths}
     headline = f"{len(paths)}{'+' if walk.left_out else ''} paths"
     if covered < stretch.end - stretch.start:
         headline += f" in its first {covered} bytes"
     marks = [Landmark(line, name, level, byte if one_line else 0) for line, name, level, byte, _ in walk.landmarks]
     return Shape("JSON", headline, lines, marks, facts)
+
+
+def _read_lines(stretch: Stretch, walk: _Walk) -> tuple[int, list[int]]:
+    """Feeds JSON lines; the lines that are none come back."""
+    end = min(stretch.end, stretch.start + MOST_BYTES)
+    if end < stretch.end:  # a line cut here is not one that its writer cut
+        end = max(stretch.source.line_start(stretch.source.line_at(end)), stretch.start)
+    line = stretch.first_line
+    strays: list[int] = []
+    for data, no_json in json_lines(stretch.source, stretch.start, end):
+        strays += [line + at for at in no_json]
+        fed = data if data.endswith(b"\n") else data + b"\n"
+        _feed_lines(walk, fed, line)
+        line += fed.count(b"\n")
+    return end - stretch.start, strays
 
 
 def _read(stretch: Stretch, walk: _Walk, *, one_line: bool) -> int:
