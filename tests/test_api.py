@@ -22,7 +22,7 @@ import overspill
 from overspill import Bounder, Budget, Call, Event, LocalStore, MemoryStore, Policy
 from overspill.bounder import Capturing
 from overspill.core.ports import Spill, Stored
-from overspill.core.redact import BUILT_IN
+from overspill.core.redact import BUILT_IN, Secret
 from overspill.core.strategies import Ends
 from overspill.store import default_root
 
@@ -309,6 +309,17 @@ class TestDecorator:
         assert shown[1] is image
         assert sum(len(part["text"].encode()) for part in shown if part["type"] == "text") <= 4_000
         assert all(part["text"].startswith("[overspill ") for part in shown[2:])
+
+    @pytest.mark.parametrize("redact", [(), BUILT_IN])
+    def test_parts_of_which_none_is_text_pass(self, redact: tuple[Secret, ...]) -> None:
+        bounder = Bounder(Policy(budget=Budget(max_bytes=600), redact=redact), MemoryStore())
+        image = {"type": "image", "data": "x" * 100, "mimeType": "image/png"}
+        link = {"type": "image_url", "image_url": {"url": "https://example.com/" + "x" * 100}}
+        parts = [image, link] * 25
+        assert bounder.tool(lambda: parts)() is parts
+        files = [{"type": "file", "name": f"{number}.py"} for number in range(100)]
+        for records in (files, [image, *files], [{"type": "image", "name": "a.png"}] * 100):
+            assert isinstance(bounder.tool(lambda records=records: records)(), str)
 
     def test_too_many_parts_for_notices_become_one(self, bounder: Bounder) -> None:
         image = {"type": "image", "data": "A"}

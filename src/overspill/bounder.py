@@ -88,7 +88,10 @@ class Bounder:
         return await self._summarised(bounded, call, output)
 
     def tool(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorates a tool, plain or ``async``: what it returns is bounded in the form in which it came."""
+        """Decorates a tool, plain or ``async``: what it returns is bounded in the form in which it came.
+
+        One that yields piece by piece returns one text, to be awaited where the tool is ``async``, not iterated over.
+        """
         from overspill.content import bounded_tool
 
         return bounded_tool(self, function)

@@ -25,6 +25,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+_CARRIED_BY = {
+    "image": ("data", "source"),
+    "audio": ("data",),
+    "resource": ("resource",),
+    "resource_link": ("uri",),
+    "document": ("source",),
+    "file": ("file",),
+    "image_url": ("image_url",),
+    "input_image": ("image_url", "file_id"),
+    "input_audio": ("input_audio",),
+    "input_file": ("file_id", "file_data", "file_url"),
+}
+"""What other parts have by their type: a list of records that merely have a ``type`` is JSON."""
 
 
 def bound_value(bounder: Bounder, value: Any, call: Call) -> Any:
@@ -49,7 +62,7 @@ def is_parts(value: Any) -> bool:
         isinstance(value, list)
         and bool(value)
         and all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in value)
-        and any(_is_text(part) for part in value)
+        and (any(_is_text(part) for part in value) or all(_is_carrier(part) for part in value))
     )
 
 
@@ -138,6 +151,10 @@ def _fraction(budget: Budget, fraction: float) -> Budget:
 
 def _is_text(part: dict[str, Any]) -> bool:
     return part["type"] in TEXT_TYPES and isinstance(part.get("text"), str)
+
+
+def _is_carrier(part: dict[str, Any]) -> bool:
+    return any(part.get(name) for name in _CARRIED_BY.get(part["type"], ()))
 
 
 def _with_texts(parts: list[dict[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from overspill.surroundings import in_foreground, original_environment
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from overspill.watch import Watcher
 else:
@@ -87,6 +87,8 @@ class Running:
         self._ended: int | None = None
         self._ended_at = 0.0
         self._own_group = own_group
+        self._blocked: Iterable[int] = ()
+        """The signals that overspill was started with blocked: so is the command."""
         self._started_by_it: list[int] = []
         self._by_terminal = False
         self.keys: int | None = None
@@ -175,7 +177,7 @@ class Running:
         actions: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, end, stream) for stream, end in ends.items()]
         actions += [(os.POSIX_SPAWN_CLOSE, stream) for stream in closed]
         try:
-            return _spawn(words, actions, environment, own_group=self._own_group)
+            return _spawn(words, actions, environment, blocked=self._blocked, own_group=self._own_group)
         finally:
             for end in set(ends.values()):
                 os.close(end)
@@ -222,6 +224,8 @@ class Running:
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, _woken)
         signal.signal(signal.SIGCHLD, _woken)
+        # Whoever started us may have blocked it, and we would wait for the command's end for ever.
+        self._blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
 
     def _heed(self) -> None:
         for number in set(read_some(self._wake)):
@@ -301,12 +305,14 @@ def _spawn(
     file_actions: Sequence[tuple[int, ...]],
     environment: Mapping[bytes, bytes],
     *,
+    blocked: Iterable[int],
     own_group: bool,
 ) -> int:
     settings: dict[str, object] = {
         "file_actions": file_actions,
         # Python ignores these two for itself; no command expects that.
         "setsigdef": [signal.SIGPIPE, signal.SIGXFSZ],
+        "setsigmask": blocked,
     }
     if own_group:
         settings["setpgroup"] = 0

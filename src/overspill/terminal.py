@@ -11,7 +11,7 @@ import os
 import signal
 import termios
 import tty
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -40,7 +40,7 @@ class RunningInTerminal(Running):
         failed, failing = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _become(words, environment, slave, failing, keys=self._outer is not None)
+            _become(words, environment, slave, failing, self._blocked, keys=self._outer is not None)
         os.close(slave)
         os.close(failing)
         with os.fdopen(failed, "rb") as report:
@@ -111,7 +111,13 @@ def _write_as_it_comes(slave: int) -> None:
 
 
 def _become(
-    words: Sequence[str], environment: Mapping[bytes, bytes], slave: int, failing: int, *, keys: bool
+    words: Sequence[str],
+    environment: Mapping[bytes, bytes],
+    slave: int,
+    failing: int,
+    blocked: Iterable[int],
+    *,
+    keys: bool,
 ) -> NoReturn:
     """In the child: the terminal becomes ours, then we become the command."""
     try:
@@ -121,6 +127,7 @@ def _become(
             os.dup2(slave, stream)
         for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         os.execvpe(words[0], list(words), environment)
     except OSError as error:
         os.write(failing, str(error.errno).encode())

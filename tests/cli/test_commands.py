@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import OVERSPILL, overspill, start, text
+from overspill import bound
 from overspill.cli import DELEGATED
 from overspill.cli.app import COMMANDS, command_of
 from overspill.core.model import Call
@@ -201,6 +202,14 @@ def test_words_that_are_no_unicode_are_no_fault(words: tuple[str, ...]) -> None:
     done = overspill(*(swapped.get(word, word) for word in words))
     assert done.returncode in (0, 1)
     assert b"Error" not in done.stderr
+
+
+def test_calls_with_words_that_are_no_unicode_are_listed_and_summed() -> None:
+    for _ in range(4):  # as often as makes `stats` speak of it
+        bound(NUMBERS, tool="t\ud800", command="a\ud800b")
+    for words in (("ls",), ("ls", "--json"), ("doctor",), ("stats",), ("stats", "--by", "command")):
+        assert text(*words)
+    assert "t\ufffd" in text("ls")
 
 
 def test_doctor_says_that_a_store_cannot_be_made() -> None:

@@ -252,6 +252,24 @@ def test_what_was_ignored_stays_ignored() -> None:
     assert through & 1 == without & 1 == 1
 
 
+def test_a_name_that_is_not_utf_8_is_a_command_that_is_not_found() -> None:
+    done = overspill("run", "--", os.fsdecode(b"\xff"))
+    assert (done.returncode, done.stdout) == (127, b"")
+    assert done.stderr.startswith(b"overspill: \xff: command not found")
+
+
+@pytest.mark.parametrize("options", [(), ("--pty",)])
+def test_with_its_signals_blocked_it_ends_and_the_command_has_them_blocked(options: tuple[str, ...]) -> None:
+    blocked = {signal.SIGCHLD, signal.SIGUSR1}
+    code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        done = overspill("run", *options, "--", sys.executable, "-c", code, timeout=20)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+    assert done.stdout.decode().strip() == str(sorted(usual | blocked))
+
+
 def test_a_reader_that_goes_away_ends_the_command() -> None:
     with start("run", "--", "yes", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
         time.sleep(0.3)

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from overspill.cli.options import SIZES
 from overspill.cli.policies import store_of
 from overspill.cli.streams import write_all
+from overspill.core.measure import well_formed
 from overspill.errors import OverspillError
 from overspill.surroundings import working_directory
 
@@ -35,7 +36,10 @@ def _handles(ctx: click.Context, param: click.Parameter, beginning: str) -> list
 
     try:
         rows = (row for row in store(ctx.params.get("store")).outputs() if row.handle.startswith(beginning))
-        return [CompletionItem(row.handle, help=row.call.command or row.kind) for row in islice(rows, _MOST_COMPLETED)]
+        return [
+            CompletionItem(row.handle, help=well_formed(row.call.command or row.kind))
+            for row in islice(rows, _MOST_COMPLETED)
+        ]
     except OverspillError:
         return []
 

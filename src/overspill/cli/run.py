@@ -41,7 +41,7 @@ def run(options: dict[str, Any]) -> int:
     try:
         running = _started(words, options, output, closed)
     except CannotStart as fault:
-        write_all(2, f"overspill: {fault}\n".encode())
+        write_all(2, f"overspill: {fault}\n".encode("utf-8", "surrogateescape"))
         return fault.status
     live = Live(output, _progress(output, options))
     readers = [stream for stream in (1, 2) if stream not in closed and _is_pipe(stream)]

@@ -10,6 +10,7 @@ import click
 from overspill.cli import kept
 from overspill.cli.streams import write_all
 from overspill.cli.tables import Column, dim, table, width
+from overspill.core.measure import well_formed
 from overspill.errors import OverspillError
 from overspill.stats import PLAIN_CUT_CHARS, Sums, notes, sums
 
@@ -86,8 +87,8 @@ def _print(found: list[Sums], by: str) -> None:
     for one in found:
         if one.too_tight:
             click.echo(
-                f"\n{one.name}: cuts {one.cuts}, followed by a read-back {one.followed}, by the same command again "
-                f"{one.again}. A larger budget may cost less: `overspill config init` shows how."
+                f"\n{well_formed(one.name)}: cuts {one.cuts}, followed by a read-back {one.followed}, by the "
+                f"same command again {one.again}. A larger budget may cost less: `overspill config init` shows how."
             )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from overspill.cli.progress import readable_size
+from overspill.core.measure import well_formed
 
 __all__ = ["Column", "age", "dim", "readable_size", "strong", "table", "width"]
 
@@ -29,7 +30,7 @@ def width() -> int:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    rows = [[" ".join(cell.split()) for cell in row] for row in rows]
+    rows = [[well_formed(" ".join(cell.split())) for cell in row] for row in rows]
     widths = [max(len(column.title), *(_columns(row[index]) for row in rows)) for index, column in enumerate(columns)]
     over = sum(widths) + 2 * (len(columns) - 1) - width()
     for index, column in enumerate(columns):

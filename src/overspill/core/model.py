@@ -9,7 +9,7 @@ and omitted always add up to the whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.errors import PolicyError
@@ -181,6 +181,15 @@ class Call:
             value: object = getattr(self, name)
             if not isinstance(value, str):
                 object.__setattr__(self, name, _words(value))
+
+    def filled_from(self, known: Call) -> Call:
+        """This call with what only an earlier one of the same output said, unless they are known to differ."""
+        if (self.tool and known.tool and self.tool != known.tool) or (
+            self.command and known.command and self.command != known.command
+        ):
+            return self
+        unsaid = [field.name for field in fields(self) if getattr(self, field.name) in ("", None, ())]
+        return replace(self, **{name: getattr(known, name) for name in unsaid})
 
 
 def _words(value: object) -> str:

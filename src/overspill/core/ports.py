@@ -151,7 +151,7 @@ class Stored:
     cut: str = ""
     """The strategy that chose what was shown, when known."""
     times: int = 1
-    """How many calls made these very bytes; ``call`` and ``created`` are those of the latest."""
+    """How many calls made these very bytes; ``created`` is that of the latest, ``call`` its words and earlier ones'."""
     kept_bytes: int | None = None
     """What it takes in the store where that differs from ``bytes`` (compressed)."""
 

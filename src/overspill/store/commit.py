@@ -37,6 +37,8 @@ def commit(store: LocalStore, index: Index, spill: LocalSpill, tallied: Tallied,
             now = store.clock()
             near = index.near(code)
             known = index.by_code(code) if code in near else None
+            if known is not None:
+                call = call.filled_from(known.row.call)
             handle = known.row.handle if known else index.handle_for(code, near)
             name = _plain_name(store, index, known, handle, call, now)
             times = known.row.times + 1 if known else 1

@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,19 @@ class StoreContract:
             assert first.handle == again.handle != other.handle
             assert sorted(row.handle for row in store.outputs()) == sorted({first.handle, other.handle})
             assert store.stored(first.handle).call.tool == "b"
+
+    def test_what_a_later_call_does_not_know_stays_known(self) -> None:
+        with self._store() as (store, place):
+            first = Call(tool="shell", command="make", exit_status=2, session="s")
+            keep(store, b"the same\n", first)
+            again = self.reopen(store, place)
+            for later, known in (
+                (Call(), first),
+                (Call(tool="shell", exit_status=0), replace(first, exit_status=0)),
+                (Call(command="make -j"), Call(command="make -j")),
+            ):
+                assert keep(again, b"the same\n", later).call == known
+                assert [row.call for row in again.outputs()] == [known]
 
     def test_the_call_is_remembered(self) -> None:
         with self._store() as (store, place):

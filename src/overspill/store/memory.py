@@ -184,6 +184,7 @@ class MemoryStore:
         with self._lock:
             known = self._rows.get(code)
             if known is not None:
+                call = call.filled_from(known.call)
                 row = replace(known, call=call, created=now, read=now, times=known.times + 1)
             else:
                 row = Stored(

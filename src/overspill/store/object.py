@@ -247,7 +247,8 @@ class ObjectStore:
         def values(current: Row) -> dict[str, Any]:
             now = self.clock()
             replaced = {} if fresh or current.blob != known.blob else {"blob": spill.key}
-            return {"call": call, "created": now, "read": now, "times": current.times + 1, **replaced}
+            told = call.filled_from(current.call)
+            return {"call": told, "created": now, "read": now, "times": current.times + 1, **replaced}
 
         row = self.rows.change(known.code, values)
         if row is not None and row.blob == spill.key != known.blob:
