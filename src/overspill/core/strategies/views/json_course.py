@@ -61,6 +61,8 @@ def group_of(tiles: list[Tile]) -> Group:
     said: dict[int, float] = {}
     heard: dict[int, float] = {}
     for tile in tiles:
+        if not (tile.said or tile.heard):
+            continue
         for all_of, one in ((said, tile.said), (heard, tile.heard)):
             for term, force in one.items():
                 all_of[term] = max(all_of.get(term, 0.0), force)

@@ -73,9 +73,10 @@ class JsonSelection:
             return "not valid JSON as it stands (cut short or mixed with other text)"
         if root.members > 1:
             many = f"{root.members} JSON documents"
-            return "; ".join(
-                filter(None, (many + (" among other text" if self._state == "mixed" else ""), self._worst()))
-            )
+            if self._state == "mixed":
+                many += " among other text"
+            worst = self._worst()
+            return f"{many}; {worst}" if worst else many
         return ""
 
     def _worst(self) -> str:
