@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overspill import MemoryStore, bound
 from overspill.core.model import Call
 from overspill.core.strategies.recognise import form, line_kind
 
@@ -93,3 +97,32 @@ JSON_LINES = b"".join(b'[%d, "pci", [1, 2]]\n[%d.5, 2]\n' % (n, n) for n in rang
 @pytest.mark.parametrize(("sample", "name"), [(KERNEL, "log"), (NINJA, "build log"), (JSON_LINES, "json")])
 def test_lines_that_begin_with_a_number_in_brackets_are_no_documents(sample: bytes, name: str) -> None:
     assert form(sample, Call()).name == name
+
+
+STAMPS = [1_732_060_800.123 + n for n in range(3_000)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"msg": "ok", "code": 0, "data": [{"id": n} for n in range(900)]},
+        {"time": 12, "data": [{"id": n} for n in range(900)]},
+        {"values": [[stamp, "1"] for stamp in STAMPS]},
+        [1.5e10, -3, 0] * 3_000,
+        STAMPS,
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_no_key_or_number_makes_one_document_a_log(document: Any, indent: int | None) -> None:
+    assert form(json.dumps(document, indent=indent).encode(), Call()).name == "json"
+
+
+def test_lines_of_json_that_bear_levels_are_a_log() -> None:
+    lines = "".join(json.dumps({"level": "info", "ts": stamp, "msg": "served"}) + "\n" for stamp in STAMPS)
+    assert form(lines.encode(), Call()).name == "log"
+
+
+def test_the_odd_one_in_the_data_of_a_reply_is_shown() -> None:
+    items = [{"id": n, "name": f"u{n}", "state": "fraud_hold" if n == 700 else "ok"} for n in range(1_500)]
+    text = bound(json.dumps({"msg": "ok", "code": 0, "data": items}), max_tokens=500, store=MemoryStore()).text
+    assert "fraud_hold" in text

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from overspill.core.measure import states
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
 from overspill.core.ports import Excerpt, Selection, Selector
 from overspill.core.strategies import recognise
@@ -26,7 +25,6 @@ from overspill.core.strategies.views.offers import Replay
 if TYPE_CHECKING:
     from overspill.core.strategies.rules import Judged
 
-HEADLINE_CHARS = 120
 ROOM_BYTES_PER_TOKEN = 3.2
 KEPT_LEAD = 4.0
 """By so much lines that a rule keeps are worth more than the best of the others, in the scores' own unit."""
@@ -164,7 +162,7 @@ class AutoSelection:
             unit for unit in ranked if scores[unit] > scores[ranked[0]] - NEAR and levels[unit] >= levels[ranked[0]]
         )
         best = next((unit for unit in near if not _FEW.search(texts[unit])), ranked[0])
-        return f"line {self._evidence.units.lines[best]}: {_telling(texts[best])}"
+        return f"line {self._evidence.units.lines[best]}: {trouble.telling(texts[best])}"
 
     def fill(self, excerpt: Excerpt) -> None:
         if self._view is not None and self._form.exclusive:
@@ -255,17 +253,6 @@ def _among(chosen: Iterable[int], wanted: Iterable[int]) -> Iterator[int]:
             yield unit
             if not left:
                 return
-
-
-def _telling(text: bytes) -> str:
-    """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
-    words = " ".join(states(text).split())
-    if len(words) <= HEADLINE_CHARS:
-        return words
-    worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
-    if worst is None or worst.at < HEADLINE_CHARS // 2:
-        return words[:HEADLINE_CHARS]
-    return " ".join(states(text[worst.at :]).split())[:HEADLINE_CHARS]
 
 
 class _Shared:

@@ -78,6 +78,9 @@ _KINDS = (
 )  # fmt: skip
 _LABELLED = re.compile(rb'[\[{][^\[\]{}"]*[\]}][ \t:]*[^\s:,\[\]{}"]')
 """A line that begins with something in brackets and goes on in words: `[   12.345678] usb`, `[7/300] Building`."""
+_NUMBER = re.compile(rb"\s*-?\d[\d.eE+-]*,?\s*")
+LOG_LINES = 4
+"""Of fewer lines none can tell whether they are a log."""
 _READ_BY_LINE = ("search", "listing", "markup", "code", "settings")
 """Views whose forms other outputs resemble by accident."""
 _SHARES = {
@@ -103,10 +106,16 @@ def form(sample: bytes, call: Call, own: Sequence[View] = ()) -> Form:
         return Form(name=view.name, view=view.selector)
     kind = line_kind(sample)
     name = best_view(sample, call)
-    by_line = kind and (name in _READ_BY_LINE or (name == "json" and kind == "log"))
+    by_line = kind and (name in _READ_BY_LINE or (name == "json" and kind == "log" and _is_log(sample)))
     if name is None or by_line or (name == "json" and not _mostly_json(sample)):
         return Form(name=kind)
     return replace(_SHARES.get(name, UNKNOWN), name=name, view=VIEWS[name].selector)
+
+
+def _is_log(sample: bytes) -> bool:
+    """Whether many lines of what may be JSON are those of a log: one document's key or numbers don't make it one."""
+    lines = [line for line in sample.split(b"\n") if line.strip() and not _NUMBER.fullmatch(line)]
+    return len(lines) >= LOG_LINES and line_kind(b"\n".join(lines)) == "log"
 
 
 def _mostly_json(sample: bytes) -> bool:

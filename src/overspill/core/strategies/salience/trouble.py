@@ -9,9 +9,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from overspill.core.measure import states
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.lanes import either, table, where
 
+HEADLINE_CHARS = 120
 _TOLD = {least: table(level >= least for level in range(8)) for least in (severity.WARN, severity.ERROR)}
 
 
@@ -60,3 +62,14 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
 def told(levels: bytes, least: int = severity.WARN) -> list[int]:
     """The units that are at least so bad."""
     return where(levels.translate(_TOLD[least]))
+
+
+def telling(text: bytes) -> str:
+    """The part of a line that fits a headline: its start, or from shortly before the word of trouble."""
+    words = " ".join(states(text).split())
+    if len(words) <= HEADLINE_CHARS:
+        return words
+    worst = max(severity.scan(text), key=lambda hit: hit.level, default=None)
+    if worst is None or worst.at < HEADLINE_CHARS // 2:
+        return words[:HEADLINE_CHARS]
+    return " ".join(states(text[worst.at :]).split())[:HEADLINE_CHARS]

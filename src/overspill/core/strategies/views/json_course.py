@@ -56,6 +56,23 @@ class Group:
         self.where = (self.box.depth, self.tiles[0].field)
 
 
+def group_of(tiles: list[Tile]) -> Group:
+    """Neighbours as one, worth what the best of them is."""
+    said: dict[int, float] = {}
+    heard: dict[int, float] = {}
+    for tile in tiles:
+        if not (tile.said or tile.heard):
+            continue
+        for all_of, one in ((said, tile.said), (heard, tile.heard)):
+            for term, force in one.items():
+                all_of[term] = max(all_of.get(term, 0.0), force)
+    return Group(
+        tiles, frozenset(said) | frozenset(heard), said, heard,
+        max(tile.static for tile in tiles), max(tile.lent for tile in tiles),
+        sum(len(tile.span.data) for tile in tiles), 1 + 0.2 * min(4, len(tiles) - 1),
+    )  # fmt: skip
+
+
 class _Offer(NamedTuple):
     spans: Sequence[Span]
     is_bridge: bool
@@ -153,6 +170,8 @@ class Course:
                 self._take(group, stand, excerpt, known)
             else:
                 stand.refused += 1
+                if len(group.tiles) > 1 and (group.box.parent is None or not stand.kept):
+                    self._part(group, stand)
             if stand.offers >= len(known):
                 left = excerpt.left
 
@@ -209,6 +228,12 @@ class Course:
             for other in self._by_box.get(id(one), ()):
                 if id(other) not in stand.done:
                     heapq.heappush(stand.heap, (-self._value(other, stand), other.tiles[0].span.start, other))
+
+    def _part(self, group: Group, stand: _Stand) -> None:
+        """Has the halves of a group that didn't fit compete by themselves."""
+        middle = (len(group.tiles) + 1) // 2
+        for half in map(group_of, (group.tiles[:middle], group.tiles[middle:])):
+            heapq.heappush(stand.heap, (-self._value(half, stand), half.tiles[0].span.start, half))
 
     def _bridge(self, group: Group, stand: _Stand, excerpt: Excerpt, known: Sequence[bool]) -> None:
         """Shows small gaps beside a group that would cost more as marks."""

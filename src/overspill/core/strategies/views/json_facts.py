@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, cycle, repeat
 from operator import itemgetter
 from typing import Any
 
 from overspill.core.strategies.views.json_fields import CONTAINERS, FAILURE_KEYS, SURE_FAILURE_KEYS, Field, Look
-from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, Run
+from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, Run, document_end
 
 FIELDS_KEPT = 4_000
 KNOWN_KEPT = 20_000
@@ -87,6 +87,15 @@ def _unlike(names: Sequence[str], held: Sequence[Any]) -> tuple[Mapping[str, lis
     return columns, names_below, below
 
 
+def _documents(row: bytes) -> Iterator[bytes]:
+    """The documents of a row, one by one."""
+    at = 0
+    while at < len(row):
+        end = document_end(row, at)
+        yield row[at:end]
+        at = end
+
+
 class Facts:
     """Gathers while the document flows."""
 
@@ -110,7 +119,7 @@ class Facts:
         if run.frame.kind == "[":
             return self.value(b"[" + body + b"]")
         try:
-            return [self._decoded(line) for line in body.removeprefix(BYTE_ORDER_MARK).split(b"\n") if line.strip()]
+            return [self._decoded(one) for one in _documents(body.removeprefix(BYTE_ORDER_MARK))]
         except self._undecodable:
             return None
 

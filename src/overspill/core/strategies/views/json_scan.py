@@ -8,7 +8,7 @@ becomes runs all the same, and ``broken`` says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from overspill.core.measure import ESCAPE_BYTES, cut_before
@@ -36,6 +36,14 @@ _MEMBERS = tuple((many, re.compile(rb"(?:%b){%d}" % (_MEMBER, many), re.DOTALL).
 """Many members in one step, for containers whose members are small."""
 _NO_TEXT = re.compile(rb"(?:\s*+" + STRING + rb"\s*+:)?+[\s\d.eE+-]*+", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r]*\n?")
+_SCALAR = rb"(?:" + STRING + rb"|-?\d[\d.eE+-]*+|-?Infinity|NaN|true|false|null)"
+_SCALARS = re.compile(rb"(?:\s*+" + _SCALAR + rb"(?![^\s\[{\"]))*+\s*+", re.DOTALL)
+_DOCUMENT = re.compile(
+    rb"(?:" + BYTE_ORDER_MARK + rb")?\s*+(?:" + _SCALAR + rb"(?=[\s\[{\"]|\Z)|(?:[^\[{\"]++|" + STRING + rb")*+"
+    + CONTAINER + rb")[ \t\r]*\n?",
+    re.DOTALL,
+)  # fmt: skip
+"""A document in a row of them; what is no JSON goes with the one after it."""
 _UNIT = rb"\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
 _INSIDE = re.compile(
     rb'(?:[^"\\]++|\\[^u]|' + _UNIT + rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:" + _UNIT + rb"|(?=[^\\]|\\[^u])))*+",
@@ -52,6 +60,12 @@ def place_inside(data: bytes, start: int, most: int) -> int:
         if place == most:
             return place
         most = place
+
+
+def document_end(data: bytes, start: int) -> int:
+    """Where the document of a row that begins here ends, its line end included; the end of all if it doesn't."""
+    match = _DOCUMENT.match(data, start)
+    return match.end() if match and data[match.end() :].strip() else len(data)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +108,8 @@ class Run:
     """How strongly the terms of the question speak in it, once somebody listened."""
     oddness: float | None = None
     """The worth of its oddest value, once somebody looked."""
+    troubles: Sequence[tuple[int, int]] = ()
+    """Places in the source that speak of errors, and how bad they are; in a row of documents."""
     inside: list[float] | None = None
     """For each member, the worth of the oddest value that it holds; when somebody looked closely."""
 
@@ -108,6 +124,8 @@ class Scan:
         """Broken off by its depth alone: it may be valid all the same."""
         self.is_too_long = False
         """The same by a number, or by blanks, of more bytes than are held."""
+        self.is_mixed = False
+        """Something that is no JSON stands between documents."""
         self._take = take
         self._frame = self.root
         self._closed: Frame | None = None
@@ -134,7 +152,9 @@ class Scan:
         self._read(last=True)
         if self._frame is not self.root or self._in_long:
             self.broken = True
-        if self._buffer[self._member_start :].strip():
+        if self._frame is self.root:
+            self._count_scalars(len(self._buffer))
+        elif self._buffer[self._member_start :].strip():
             self._frame.members += 1
         self._emit(len(self._buffer))
 
@@ -165,7 +185,7 @@ class Scan:
                     if not self._open(start, last=last):
                         return
                     continue
-                if self._frame is self.root and not self._root_member(end, last=last):
+                if self._frame is self.root and not self._root_member(start, end, last=last):
                     return
                 self._at = max(self._at, end)
                 continue
@@ -261,13 +281,24 @@ class Scan:
             return
         frame.single_until = frame.members + 4
 
-    def _root_member(self, end: int, *, last: bool) -> bool:
+    def _count_scalars(self, until: int) -> None:
+        """Takes what stands between containers at the root for documents of their own, if that is what they are."""
+        text = self._buffer[self._member_start : until].removeprefix(BYTE_ORDER_MARK)
+        if not text.strip():
+            return
+        if _SCALARS.fullmatch(text) is None:
+            self.is_mixed = True
+        else:
+            self.root.members += sum(1 for _ in re.finditer(_SCALAR, text, re.DOTALL))
+
+    def _root_member(self, start: int, end: int, *, last: bool) -> bool:
         edge = self._edge(end, last=last)
         if edge < 0:
             return False
         if self._cuts_text(edge):
             self.broken, self._at = True, end
             return True
+        self._count_scalars(start)
         self.root.members += 1
         self._at = self._member_start = edge
         if edge - self._run_start > RUN_BYTES or self._closed is not None:
@@ -290,6 +321,8 @@ class Scan:
         if begin < self._run_start or (self._closed is not None and begin < start):
             # no comma parts it from the container before, or from what was emitted already
             self.broken, begin = True, start
+        if self._frame is self.root:
+            self._count_scalars(start)
         self._emit(begin)
         line, column = self._run_place
         frame = Frame(
@@ -334,7 +367,7 @@ class Scan:
         self._at = start + 1
         self._run_first = frame.parent.members
         if frame.parent is self.root:
-            return self._root_member(start + 1, last=last)
+            return self._root_member(self._member_start, start + 1, last=last)
         return True
 
     def _cuts_text(self, at: int) -> bool:

@@ -12,16 +12,18 @@ from typing import Literal
 
 from overspill.core.model import Gap, Totals
 from overspill.core.ports import Excerpt
-from overspill.core.strategies.views.json_course import Course, Group, ends_of
+from overspill.core.strategies.salience.trouble import telling
+from overspill.core.strategies.views.json_course import Course, Group, ends_of, group_of
 from overspill.core.strategies.views.json_facts import Facts
 from overspill.core.strategies.views.json_scan import DEPTH_KEPT, LONG_STRING_BYTES
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
+from overspill.core.strategies.views.json_trouble import Troubles
 from overspill.core.strategies.views.json_weighing import Weighing
 from overspill.core.strategies.views.query_terms import Query
 
 STATIC_SHARE = 0.18
 """What is odd by itself counts so much beside the answer to a question."""
-State = Literal["whole", "broken", "too deep", "too long"]
+State = Literal["whole", "broken", "mixed", "too deep", "too long"]
 
 
 class JsonSelection:
@@ -30,7 +32,15 @@ class JsonSelection:
     kind = "JSON"
 
     def __init__(
-        self, tiles: Tiles, query: Query, worth: Sequence[float], facts: Facts, totals: Totals, *, state: State
+        self,
+        tiles: Tiles,
+        query: Query,
+        worth: Sequence[float],
+        facts: Facts,
+        troubles: Troubles,
+        totals: Totals,
+        *,
+        state: State,
     ) -> None:
         self._tiles = tiles
         self._query = query
@@ -39,8 +49,9 @@ class JsonSelection:
         self._facts = facts
         self._totals = totals
         self._state = state
-        self._broken = state != "whole"
-        Weighing(tiles, query, facts)
+        self._broken = state not in ("whole", "mixed")
+        self._troubles = troubles
+        Weighing(tiles, query, facts, troubles)
         self._parts: dict[int, list[Tile]] = {}
         for tile in self._tiles.all:
             self._parts.setdefault(id(tile.box), []).append(tile)
@@ -61,8 +72,18 @@ class JsonSelection:
         if self._broken:
             return "not valid JSON as it stands (cut short or mixed with other text)"
         if root.members > 1:
-            return f"{root.members} JSON documents"
+            many = f"{root.members} JSON documents"
+            if self._state == "mixed":
+                many += " among other text"
+            worst = self._worst()
+            return f"{many}; {worst}" if worst else many
         return ""
+
+    def _worst(self) -> str:
+        """What the documents say of trouble, where it isn't what many of them say."""
+        troubled = [tile for tile in self._tiles.all if tile.trouble]
+        worst = max(troubled, key=lambda tile: (self._troubles.worth(tile.trouble), tile.static), default=None)
+        return f"line {worst.span.line}: {telling(worst.span.data)}" if worst else ""
 
     # -- choosing -----------------------------------------------------------------------------
 
@@ -94,10 +115,10 @@ class JsonSelection:
                 size += len(tile.span.data)
             else:
                 if run:
-                    yield _group(run)
+                    yield group_of(run)
                 run, size, low, high = [tile], len(tile.span.data), score, score
         if run:
-            yield _group(run)
+            yield group_of(run)
 
     def fill(self, excerpt: Excerpt) -> None:
         if not self._course.fill(excerpt):
@@ -123,7 +144,7 @@ class JsonSelection:
             before: dict[int, tuple[Box, int]] = {}
             boxes: dict[int, Box] = {}
             for tile in self._tiles.all:
-                size = len(tile.value) if tile.box.kind == '"' else 1
+                size = len(tile.value) if tile.box.kind == '"' else 1 if tile.value or tile.box.parent else 0
                 after[tile.span.end] = (tile.box, tile.index + size)
                 before[tile.span.start] = (tile.box, tile.index)
                 box: Box | None = tile.box
@@ -165,7 +186,7 @@ class JsonSelection:
             return f"{many}: {box.path}[{first}:{end}]"
         if box.kind == "{":
             return f"{many} members"
-        return f"{many} documents ({first + 1}–{end})"
+        return f"{many} documents ({first + 1}–{end})" if self._state != "mixed" else "more documents"
 
     def mark(self, gap: Gap, words: str) -> str | None:
         found = self._gap(gap)
@@ -192,19 +213,3 @@ def _place(gap: Gap) -> str:
             f"line {gap.first_line}" if gap.first_line == gap.last_line else f"lines {gap.first_line}-{gap.last_line}"
         )
     return f"bytes {gap.start + 1}-{gap.end}"
-
-
-def _group(tiles: list[Tile]) -> Group:
-    said: dict[int, float] = {}
-    heard: dict[int, float] = {}
-    for tile in tiles:
-        if not (tile.said or tile.heard):
-            continue
-        for all_of, one in ((said, tile.said), (heard, tile.heard)):
-            for term, force in one.items():
-                all_of[term] = max(all_of.get(term, 0.0), force)
-    return Group(
-        tiles, frozenset(said) | frozenset(heard), said, heard,
-        max(tile.static for tile in tiles), max(tile.lent for tile in tiles),
-        sum(len(tile.span.data) for tile in tiles), 1 + 0.2 * min(4, len(tiles) - 1),
-    )  # fmt: skip

@@ -13,7 +13,8 @@ from dataclasses import field as with_default
 
 from overspill.core.measure import cut_after
 from overspill.core.model import Span
-from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, CONTAINER, STRING, Frame, Run
+from overspill.core.strategies.views.json_scan import BYTE_ORDER_MARK, CONTAINER, STRING, Frame, Run, document_end
+from overspill.core.strategies.views.json_trouble import worst_between
 from overspill.core.strategies.views.query_terms import Query
 
 OPENED_BYTES = 300
@@ -91,6 +92,8 @@ class Tile:
     """Holds what most of its kind hold."""
     lent: float = 0.0
     """What it is worth as a companion of an odd one."""
+    trouble: int = 0
+    """How bad it says things are, in a row of documents."""
     inside: float | None = None
     """The worth of the oddest value that it holds, where somebody looked already."""
 
@@ -153,23 +156,24 @@ class Tiles:
         if run.tail:
             self._long_string(box, run, span)
             return
-        before = len(box.parts)
+        before, first_tile = len(box.parts), len(self.all)
         members = self._members(box, span, run.first) - run.first
         if run.inside is not None and len(run.inside) == members:
             for tile in box.parts[before:]:
                 tile.inside = run.inside[tile.index - run.first]
+        for tile in self.all[first_tile:] if run.troubles else ():
+            tile.trouble = worst_between(run.troubles, tile.span.start, tile.span.end)
 
     def _members(self, box: Box, span: Span, first: int) -> int:
         """Takes members one by one; returns the index after the last."""
         at, index = 0, first
         start, data, line, column = span
-        size, part = len(data), _MEMBER.match
+        size, part = len(data), _member_end if box.parent else document_end
         plain = data.isascii() and b"\x1b" not in data and b"\r" not in data
         while at < size:
             end = at
             while end < size and (end == at or not (plain or cut_after(data, end) == end)):
-                match = part(data, end)
-                end = match.end() if match and match.end() > end else size
+                end = part(data, end)
             if end < size and data[end] in b" \t\r\n" and not data[end:].strip():
                 end = size
             member = data[at:end]
@@ -253,6 +257,12 @@ class Tiles:
             head.part(0, opens), tail, tail_start - run.start - opens,
         )  # fmt: skip
         self._chunks(box, head, opens, len(head.data))
+
+
+def _member_end(data: bytes, start: int) -> int:
+    """Where the member that begins here ends, its comma and line end included; the end of all if it doesn't."""
+    match = _MEMBER.match(data, start)
+    return match.end() if match and match.end() > start else len(data)
 
 
 def _chunk_end(data: bytes, at: int, close: int) -> int:

@@ -15,6 +15,7 @@ from overspill.core.strategies.views.json_pointers import resolved
 from overspill.core.strategies.views.json_scan import Frame, Run, Scan
 from overspill.core.strategies.views.json_selection import STATIC_SHARE, JsonSelection, State
 from overspill.core.strategies.views.json_tiles import Tiles, key_of
+from overspill.core.strategies.views.json_trouble import Troubles
 from overspill.core.strategies.views.json_weighing import ROW_MEMBERS
 from overspill.core.strategies.views.offers import pool_bytes, room_bytes
 from overspill.core.strategies.views.query_terms import query_for, terms_in, worths
@@ -51,6 +52,7 @@ class JsonView:
         self._room = room
         self._query = query_for(call.question)
         self._facts = Facts()
+        self._troubles = Troubles()
         self._scan = Scan(self._take)
         self._capacity = max(1 << 20, 2 * pool_bytes(room))
         self._runs: list[Run] = []
@@ -67,6 +69,8 @@ class JsonView:
         self._studied_bytes += max(run.whole_bytes, LEAST_RUN_BYTES)
         if self._query:
             run.forces = self._query.forces(run.data, self._counts)
+        if run.frame is self._scan.root:
+            self._troubles.see(run)
         if self._studying:
             self._facts.see(run, field_of(run.frame))
             if self._studied_bytes > STUDIED_BYTES:
@@ -119,7 +123,8 @@ class JsonView:
             if run.oddness is None:
                 run.oddness = self._facts.glanced(run)
             forces = run.forces or {}
-            static = run.oddness + 0.5 / (1 + run.frame.depth) * (1.0 if run.first == 0 else 0.3)
+            odd = max(run.oddness, self._troubles.of_run(run)) if run.troubles else run.oddness
+            static = odd + 0.5 / (1 + run.frame.depth) * (1.0 if run.first == 0 else 0.3)
             asked = 0.0
             if self._query:
                 terms = dict(forces)
@@ -178,7 +183,9 @@ class JsonView:
         state: State = "whole" if not scan.broken else "broken"
         if scan.is_too_deep or scan.is_too_long:
             state = "too deep" if scan.is_too_deep else "too long"
-        return JsonSelection(tiles, self._query, self._worths(), self._facts, totals, state=state)
+        elif scan.is_mixed and not scan.broken:
+            state = "mixed"
+        return JsonSelection(tiles, self._query, self._worths(), self._facts, self._troubles, totals, state=state)
 
 
 def field_of(frame: Frame) -> str:

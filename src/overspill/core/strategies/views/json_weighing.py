@@ -15,6 +15,7 @@ from functools import cache
 from overspill.core.strategies.views.json_facts import IDENTITY_KEYS, Facts
 from overspill.core.strategies.views.json_pointers import states_asked
 from overspill.core.strategies.views.json_tiles import Box, Tile, Tiles
+from overspill.core.strategies.views.json_trouble import Troubles
 from overspill.core.strategies.views.query_terms import Query, terms_in
 
 KEY_FORCE = 1.0
@@ -33,8 +34,8 @@ _KEYS = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 class Weighing:
     """Weighs the tiles of one document, in place."""
 
-    def __init__(self, tiles: Tiles, query: Query, facts: Facts) -> None:
-        self._tiles, self._query, self._facts = tiles, query, facts
+    def __init__(self, tiles: Tiles, query: Query, facts: Facts, troubles: Troubles) -> None:
+        self._tiles, self._query, self._facts, self._troubles = tiles, query, facts, troubles
         self._identifies = cache(lambda key: IDENTITY_KEYS.search(key) is not None)
         self._rows = self._rows_of_records()
         self._weigh()
@@ -191,6 +192,8 @@ class Weighing:
             tile.usual = static < 0
             if held.__class__ in (dict, list) and held:
                 static = max(static, self._facts.best_worth(held, box.depth + 1, tile.field))
+        if tile.trouble:
+            static = max(static, self._troubles.worth(tile.trouble))
         static += 0.5 / (1 + tile.box.depth) ** 1.5
         if tile.index == 0:
             static += 0.12
