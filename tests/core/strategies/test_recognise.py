@@ -93,3 +93,10 @@ JSON_LINES = b"".join(b'[%d, "pci", [1, 2]]\n[%d.5, 2]\n' % (n, n) for n in rang
 @pytest.mark.parametrize(("sample", "name"), [(KERNEL, "log"), (NINJA, "build log"), (JSON_LINES, "json")])
 def test_lines_that_begin_with_a_number_in_brackets_are_no_documents(sample: bytes, name: str) -> None:
     assert form(sample, Call()).name == name
+
+
+def test_calls_are_no_table_whose_cells_are_parted_by_commas() -> None:
+    calls = b"".join(b'read(%d, "ab%d", 4096) = %d\n' % (n % 7, n, n % 30) for n in range(400))
+    assert form(calls, Call(command="strace ls")).name != "table"
+    rows = b"".join(b'%d,"a, b",%d,%d\n' % (n, n % 7, n % 30) for n in range(400))
+    assert form(b'id,"name (last, first)",price (USD),"n"\n' + rows, Call()).name == "table"

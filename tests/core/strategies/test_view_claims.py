@@ -292,6 +292,26 @@ def test_the_diff_of_a_merge_is_not_counted() -> None:
 # Search hits and listings
 
 
+def test_what_a_lister_says_is_no_entry() -> None:
+    disks = "".join(f"/dev/sd{i} {9_000 + i} {i} {10_000 - i} {i % 100}% /mnt/data{i}\n" for i in range(300))
+    for header in (
+        "Filesystem     1K-blocks    Used Available Use% Mounted on",
+        "Filesystem  Size  Used Avail Use% Mounted on",
+    ):
+        assert "Key: 300 entries. " in cut(f"{header}\n{disks}", command="df").header
+
+
+@pytest.mark.parametrize("status", [None, 0, 11])
+def test_the_errors_of_a_lister_are_no_entries_and_the_key_if_it_failed(status: int | None) -> None:
+    copied = "".join(f"photos/{i}.jpg\n" for i in range(3_000))
+    said = (
+        "rsync: [sender] write error: No space left on device (28)\n"
+        "rsync error: error in file IO (code 11) at receiver.c(378)\nsent 9 bytes  received 3 bytes\n"
+    )
+    bounded = cut(copied + said, command="rsync -r photos there:", exit_status=status)
+    assert re.match(r"line 300[12]: rsync" if status else r"3000 entries$", bounded.headline)
+
+
 def test_context_is_no_hit() -> None:
     lines = [f"src/a{i // 9}.py{sign}{i}{sign}  some text {i}" for i in range(540) for sign in ":-"[i % 3 != 1]]
     bounded = cut("\n".join(lines) + "\n", command="grep -rn -C1 some src")
