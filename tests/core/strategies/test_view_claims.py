@@ -289,6 +289,23 @@ def test_the_diff_of_a_merge_is_not_counted() -> None:
     assert "−" not in bounded.text
 
 
+# Pages
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<title>Status page</title><style>.a{color:red}</style>",
+        "\n<title>Status\n page</title>\n",
+        "<title>Status page<style>.a{color:red}</style>",
+        "<TITLE>Status page</TITLE ><script>f()</script>",
+    ],
+)
+def test_the_title_of_a_page_is_all_that_is_told_of_it(head: str) -> None:
+    page = "".join(f"<div><h2>Part {i}</h2><p>text {i} about things</p></div>\n" for i in range(400))
+    assert cut(f"<!DOCTYPE html><html><head>{head}\n</head><body>\n{page}").headline == "Status page"
+
+
 # Search hits and listings
 
 
