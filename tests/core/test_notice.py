@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from overspill import Bounder, FilePath, LocalStore, Policy, Shell, SubAgent, Tools
+from overspill import Bounder, FilePath, LocalStore, MemoryStore, Policy, Shell, SubAgent, Tools
 from overspill.core.access import Access
-from overspill.core.model import Bounded
+from overspill.core.model import Bounded, Budget
 from overspill.core.notice import Language
 from overspill.core.strategies import Ends
 from overspill.core.tokens import exact
@@ -28,6 +28,19 @@ with warnings.catch_warnings():
 
 LINES = "".join(f"line {number} of an ordinary log\n" for number in range(1, 9_001))
 ONE_LINE = "".join(f"{number} " for number in range(90_000))
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("git: error: unknown option 'exit-code'.", "line 900: git: error: unknown option 'exit-code'. "),
+        ("FATAL: it stopped after these errors:", "line 900: FATAL: it stopped after these errors. "),
+    ],
+)
+def test_a_finding_ends_in_one_full_stop(line: str, key: str) -> None:
+    text = "".join(f"ordinary line {number} of the thing\n" for number in range(1, 900)) + line + "\n"
+    bounded = Bounder(Policy(budget=Budget(max_tokens=500)), MemoryStore()).bound(text)
+    assert f"Key: {key}Don't" in bounded.header
 
 
 @pytest.fixture

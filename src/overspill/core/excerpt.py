@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from operator import add, le, sub
 
 from overspill.core.measure import Measure, Size, display, safe_part
-from overspill.core.model import Budget, Gap, Span, Totals
+from overspill.core.model import Budget, Gap, Span, Totals, join
 
 _USUAL_MARK = "[… lines 12345-67890 omitted]\n"
 _SMALLEST_PIECE_BYTES = 16
@@ -114,10 +114,10 @@ class Excerpt:
         run: list[Span] = []
         for span in self._kept:
             if run and run[-1].end != span.start:
-                joined.append(_join(run))
+                joined.append(join(run))
                 run = []
             run.append(span)
-        return [*joined, _join(run)] if run else joined
+        return [*joined, join(run)] if run else joined
 
     def _within(self, used: Sequence[int], leave: float) -> bool:
         limits = [bound * (1 - leave) for bound in self._bounds] if leave else self._bounds
@@ -178,7 +178,3 @@ def gaps_between(spans: Sequence[Span], totals: Totals) -> list[Gap]:
     if at < totals.bytes:
         gaps.append(Gap(at, totals.bytes, line, totals.lines, column))
     return gaps
-
-
-def _join(run: Sequence[Span]) -> Span:
-    return run[0] if len(run) == 1 else run[0]._replace(data=b"".join(span.data for span in run))

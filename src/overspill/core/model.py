@@ -8,8 +8,9 @@ and omitted always add up to the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from overspill.errors import PolicyError
@@ -118,6 +119,17 @@ class Span(NamedTuple):
             end = self.data.find(b"\n", at) + 1 or len(self.data)
             yield Span(start + at, self.data[at:end], line, column)
             at, line, column = end, line + 1, 0
+
+
+def join(spans: Sequence[Span]) -> Span:
+    """Neighbours as one. What lies apart is refused: it would hide a gap, which nobody would be told of."""
+    first = spans[0]
+    if len(spans) == 1:
+        return first
+    data = b"".join([span.data for span in spans])
+    if first.start + len(data) != spans[-1].end or any(one.end != other.start for one, other in pairwise(spans)):
+        raise ValueError(f"the spans from byte {first.start} to {spans[-1].end} are no neighbours")
+    return first._replace(data=data)
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -23,6 +23,8 @@ REASON_CHARS = 80
 READ_LINES = 200
 """The next call names no more lines than an answer can show."""
 _LARGEST = 10**15
+_STOPS = ".:;, 。：；，"
+"""A finding that ends in one is a sentence of the header's without it."""
 
 HANDLE = re.compile(r"ovs_[a-z0-9]{1,52}")
 """What every layer and every call of read-back takes for a handle."""
@@ -135,7 +137,8 @@ def header(
     in_part = words.in_part if gap is not None and kept.handle and shown_lines == totals.lines else ""
     sentences = [_opening(kept, totals, shown_lines, words) + in_part]
     if headline:
-        sentences.append(words.finding.format(headline=one_line(headline, HEADLINE_CHARS)))
+        said = one_line(headline, HEADLINE_CHARS)
+        sentences.append(words.finding.format(headline=said.rstrip(_STOPS) or said))
     if redactions:
         sentences.append(words.redacted.format(count=redactions))
     if gap is None:

@@ -311,6 +311,14 @@ def test_a_failed_run_raises_the_evidence_of_failure() -> None:
     assert evidence[0] < evidence[None] < evidence[1]
 
 
+def test_what_a_probe_finds_missing_is_no_error_of_a_command_that_succeeded() -> None:
+    probes = b"".join(b"  CC foo%d.o\n  checking for thing%d.h... no\n" % (n, n) for n in range(1000))
+    succeeded = shown(probes, 500, Call(command="make", exit_status=0))
+    assert succeeded.headline == ""
+    assert "error" not in succeeded.text
+    assert "... no" in shown(probes, 500, Call(command="./configure", exit_status=1)).headline
+
+
 def test_a_headline_does_not_contradict_the_status() -> None:
     """What is called the key finding of a run that failed is no success, of one that went well no failure told of."""
     lines = [b"building part %d ... ok\n" % n for n in range(2000)]

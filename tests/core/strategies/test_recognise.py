@@ -126,3 +126,10 @@ def test_the_odd_one_in_the_data_of_a_reply_is_shown() -> None:
     items = [{"id": n, "name": f"u{n}", "state": "fraud_hold" if n == 700 else "ok"} for n in range(1_500)]
     text = bound(json.dumps({"msg": "ok", "code": 0, "data": items}), max_tokens=500, store=MemoryStore()).text
     assert "fraud_hold" in text
+
+
+def test_calls_are_no_table_whose_cells_are_parted_by_commas() -> None:
+    calls = b"".join(b'read(%d, "ab%d", 4096) = %d\n' % (n % 7, n, n % 30) for n in range(400))
+    assert form(calls, Call(command="strace ls")).name != "table"
+    rows = b"".join(b'%d,"a, b",%d,%d\n' % (n, n % 7, n % 30) for n in range(400))
+    assert form(b'id,"name (last, first)",price (USD),"n"\n' + rows, Call()).name == "table"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 import jmespath
@@ -11,8 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from core.accounts import assert_kept_promises
+from core.strategies.viewing import cut_of
 from overspill import bound
-from overspill.core.model import Bounded
+from overspill.core.model import Bounded, Budget, Gap
+from overspill.core.policy import Policy
+from overspill.core.strategies.views import diff
 from overspill.store import MemoryStore
 
 
@@ -176,6 +183,101 @@ def test_files_beyond_those_remembered_are_neither_counted_nor_counted_to_anothe
     assert set(counted) == {("2", "1")}
 
 
+def patch_of(seed: int, least_bytes: int) -> str:
+    """The diff of many files, of no regular size; what stands after its hunks looks like changes, and is none."""
+    chance = random.Random(seed)
+    files: list[str] = []
+    size = 0
+    while size < least_bytes:
+        name, at, hunks = f"src/{chance.choice('abc')}/f{len(files)}.py", 1, []
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            lines = [
+                chance.choice("   +-")
+                + " " * chance.choice((0, 4))
+                + f"value {chance.random()}" * chance.choice((1, 1, 2, 4))
+                for _ in range(chance.choice((2, 9, 60)))
+            ]
+            old, new = (sum(line[0] in f" {sign}" for line in lines) for sign in "-+")
+            hunks.append(f"@@ -{at},{old} +{at},{new} @@ def f{at}\n" + "".join(f"{line}\n" for line in lines))
+            at += 100
+        files.append(f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n{''.join(hunks)}")
+        if chance.random() < 0.1:
+            files.append(f"-- \n2.39.2\n\ncommit {len(files):040x}\nAuthor: x\n\n    Change {len(files)}\n\n")
+        size += len(files[-1])
+    return "".join(files)
+
+
+def changes_by_file(patch: str) -> list[tuple[int, str, str]]:
+    """Where each header and each changed line begins, the file it belongs to, and its sign."""
+    found, at, name, left = [], 0, "", [0, 0]
+    for line in patch.splitlines(keepends=True):
+        if opens := re.match(r"@@ -\d+,(\d+) \+\d+,(\d+) @@", line):
+            left = [int(opens[1]), int(opens[2])]
+        elif left != [0, 0]:
+            left = [left[0] - (line[0] in " -"), left[1] - (line[0] in " +")]
+            if line[0] != " ":
+                found.append((at, name, line[0]))
+        elif line.startswith("diff --git "):
+            name = line.split(" b/")[1].strip()
+            found.append((at, name, "header"))
+        at += len(line)
+    return found
+
+
+def assert_recounted(words: str, gap: Gap, changes: list[tuple[int, str, str]]) -> None:
+    inside = [change for change in changes if gap.start <= change[0] < gap.end]
+    told = re.findall(r"(src/\S+?\.py)(?: \+(\d+) −(\d+))?(?=[],]|$)", words)
+    for name, added, removed in told:
+        signs = Counter(sign for _, file, sign in inside if file == name)
+        assert (int(added or 0), int(removed or 0)) == (signs["+"], signs["-"]), words
+    if told:
+        more = re.search(r"(\d+) more file", words)
+        assert len({file for _, file, _ in inside}) == len(told) + (int(more[1]) if more else 0), words
+
+
+@given(st.integers(0, 10**6), st.integers(300, 4_000), st.booleans())
+@example(1, 500, False)
+@example(2, 1_000, True)
+@example(3, 4_000, False)
+@settings(max_examples=3, deadline=None)
+def test_of_a_diff_larger_than_what_is_held_every_line_is_shown_or_in_a_gap(seed: int, tokens: int, asks: bool) -> None:
+    patch = patch_of(seed, 1_100_000 if tokens < 2_000 else 2_200_000)
+    bounded = cut(patch, tokens=tokens, question="where is value 0.201 changed?" if asks else "")
+    assert bounded.kind == "diff"
+    assert_kept_promises(bounded, patch.encode(), Policy(budget=Budget(max_tokens=tokens)))
+    changes = changes_by_file(patch)
+    for gap, words in ((part.gap, part.text) for part in bounded.parts if part.gap):
+        assert_recounted(words, gap, changes)
+
+
+@given(st.integers(0, 10**6), st.data())
+@settings(max_examples=40, deadline=None)
+def test_what_is_told_of_a_gap_in_a_diff_counts_the_lines_of_the_gap(seed: int, data: st.DataObject) -> None:
+    patch = patch_of(seed, 20_000)
+    bounded, _ = cut_of("diff", patch.encode())
+    starts = [*accumulate(map(len, patch.splitlines(keepends=True)), initial=0)]
+    for _ in range(8):
+        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(starts) - 1)] * 2)))
+        gap = Gap(starts[first], starts[last], first + 1, last)
+        assert_recounted(bounded.selection.describe(gap), gap, changes_by_file(patch))
+
+
+def test_of_more_changes_than_are_remembered_only_whole_files_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "CHANGES_KEPT", 3)
+    change = hunk(1, "-a", "+b") + hunk(9, "-c", "+d")
+    patch = "".join(f"diff --git a/f{i} b/f{i}\n--- a/f{i}\n+++ b/f{i}\n{change}" for i in range(99))
+    selection = cut_of("diff", patch.encode())[0].selection
+    files = [match.start() for match in re.finditer("diff --git", patch)]
+    assert selection.describe(Gap(files[20], files[22] + 60, 221, 248)) == "f20 +2 −2, f21 +2 −2, f22"
+    assert selection.describe(Gap(files[20] - 40, files[21], 217, 231)) == "f19, f20 +2 −2"
+    assert selection.describe(Gap(files[0], files[0] + 60, 1, 5)) == "f0 +0 −1"
+
+
+def test_a_log_of_commits_without_patches_counts_no_files() -> None:
+    one = "commit {0:040x}\nAuthor: A <a@b.c>\nDate: x\n\n    Change {0}\n\n src/f{0}.py | 2 +-\n 1 file changed\n\n"
+    assert "Key: 99 commits. " in cut("".join(map(one.format, range(99)))).header
+
+
 def test_the_diff_of_a_merge_is_not_counted() -> None:
     files = "".join(
         f"diff --cc f{i}.py\nindex 1,2..3\n--- a/f{i}.py\n+++ b/f{i}.py\n"
@@ -187,7 +289,44 @@ def test_the_diff_of_a_merge_is_not_counted() -> None:
     assert "−" not in bounded.text
 
 
+# Pages
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<title>Status page</title><style>.a{color:red}</style>",
+        "\n<title>Status\n page</title>\n",
+        "<title>Status page<style>.a{color:red}</style>",
+        "<TITLE>Status page</TITLE ><script>f()</script>",
+    ],
+)
+def test_the_title_of_a_page_is_all_that_is_told_of_it(head: str) -> None:
+    page = "".join(f"<div><h2>Part {i}</h2><p>text {i} about things</p></div>\n" for i in range(400))
+    assert cut(f"<!DOCTYPE html><html><head>{head}\n</head><body>\n{page}").headline == "Status page"
+
+
 # Search hits and listings
+
+
+def test_what_a_lister_says_is_no_entry() -> None:
+    disks = "".join(f"/dev/sd{i} {9_000 + i} {i} {10_000 - i} {i % 100}% /mnt/data{i}\n" for i in range(300))
+    for header in (
+        "Filesystem     1K-blocks    Used Available Use% Mounted on",
+        "Filesystem  Size  Used Avail Use% Mounted on",
+    ):
+        assert "Key: 300 entries. " in cut(f"{header}\n{disks}", command="df").header
+
+
+@pytest.mark.parametrize("status", [None, 0, 11])
+def test_the_errors_of_a_lister_are_no_entries_and_the_key_if_it_failed(status: int | None) -> None:
+    copied = "".join(f"photos/{i}.jpg\n" for i in range(3_000))
+    said = (
+        "rsync: [sender] write error: No space left on device (28)\n"
+        "rsync error: error in file IO (code 11) at receiver.c(378)\nsent 9 bytes  received 3 bytes\n"
+    )
+    bounded = cut(copied + said, command="rsync -r photos there:", exit_status=status)
+    assert re.match(r"line 300[12]: rsync" if status else r"3000 entries$", bounded.headline)
 
 
 def test_context_is_no_hit() -> None:

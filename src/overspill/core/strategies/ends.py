@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from overspill.core.measure import ESCAPE_BYTES, safe_part
-from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals, join
 from overspill.core.ports import Excerpt
 from overspill.errors import PolicyError
 
@@ -104,7 +104,7 @@ class EndsSelector:
         unended = self._head[-1].line + self._head[-1].newlines if self._head_line_end.blocks else 0
         for line in _whole_lines(line for block in self._head for line in block.lines()):
             if line.line == unended:
-                yield _whole_start(line), _whole_end(_joined(self._head_line_end.blocks))
+                yield _whole_start(line), _whole_end(join(self._head_line_end.blocks))
             else:
                 yield (line,)
 
@@ -167,13 +167,13 @@ def _whole_end(piece: Span) -> Span:
 def _whole_lines(pieces: Iterable[Span]) -> Iterator[Span]:
     """Joins the pieces in which a long line came."""
     for _, line in groupby(pieces, key=attrgetter("line")):
-        yield _joined(list(line))
+        yield join(list(line))
 
 
 def _whole_lines_backward(pieces: Iterable[Span]) -> Iterator[Span]:
     """The same for pieces that come in reverse order."""
     for _, line in groupby(pieces, key=attrgetter("line")):
-        yield _joined([*line][::-1])
+        yield join([*line][::-1])
 
 
 def _backward(block: Block) -> Iterator[Span]:
@@ -184,7 +184,3 @@ def _backward(block: Block) -> Iterator[Span]:
         start = data.rfind(b"\n", 0, end - 1) + 1
         yield Span(block.start + start, data[start:end], line, 0 if start else block.column)
         end, line = start, line - 1
-
-
-def _joined(pieces: list[Span]) -> Span:
-    return pieces[0] if len(pieces) == 1 else pieces[0]._replace(data=b"".join(piece.data for piece in pieces))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,8 @@ class AutoSelector:
 
     def finish(self, totals: Totals, call: Call) -> AutoSelection:
         form = self._form or recognise.UNKNOWN
+        if form.headlined_when_failed and call.exit_status:
+            form = replace(form, headlined=True)
         view = self._view.finish(totals, call) if self._view is not None else None
         selection = AutoSelection(
             partial(self._weighed, totals, call),

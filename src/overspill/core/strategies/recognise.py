@@ -39,6 +39,8 @@ class Form:
     """The share of the room that the view may take before other lines do."""
     headlined: bool = True
     """Whether a line of trouble is the key finding: in code, documents and data such words are but vocabulary."""
+    headlined_when_failed: bool = False
+    """Whether it is where the command failed."""
     errors_told: bool = False
     """Whether the errors in a gap are told before what the view says of it."""
     exclusive: bool = False
@@ -89,7 +91,7 @@ _SHARES = {
     "table": Form(errors_share=0.15, errors_told=True),
     "diff": Form(view_share=0.8, headlined=False),
     "search": Form(view_share=0.5, headlined=False),
-    "listing": Form(errors_share=0.15, view_share=0.5, headlined=False),
+    "listing": Form(errors_share=0.15, view_share=0.5, headlined=False, headlined_when_failed=True),
     "markup": Form(view_share=0.8, headlined=False),
     "code": Form(view_share=0.6, headlined=False),
     "settings": Form(view_share=0.9, headlined=False),

@@ -99,7 +99,7 @@ def gather(
     data = b"".join(texts)
     ends = [*accumulate(map(len, texts))]
     kinds = _kinds(texts, data, counts)
-    trouble = read(texts, data, ends)
+    trouble = read(texts, data, ends, exit_status=call.exit_status)
     columns = columns_of_place(units, totals)
     _add_shape(columns, kinds)
     ranks = _add_forms(columns, kinds)

@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from overspill.core.measure import cut_after, cut_before
-from overspill.core.model import Block, Span, lines_of
+from overspill.core.model import Block, Span, join, lines_of
 from overspill.core.strategies.salience import severity
 from overspill.core.strategies.salience.question import Asked
 from overspill.core.strategies.salience.templates import fine_keys
@@ -106,7 +106,7 @@ class Pool:
     def stretches(self) -> list[Span]:
         """In order, without overlap. The pool can't be fed after this."""
         if not self._overflowed:
-            return _joined(self._whole)
+            return [join(self._whole)] if self._whole else []
         spans = list(self._head)
         tail: list[Span] = []
         room = TAIL_BYTES
@@ -312,12 +312,6 @@ def _safe(block: Block, at: int) -> int:
     return cut_after(data, max(0, at))
 
 
-def _joined(blocks: Sequence[Block]) -> list[Span]:
-    if not blocks:
-        return []
-    return [blocks[0]._replace(data=b"".join(block.data for block in blocks))]
-
-
 def _without_overlap(spans: Sequence[Span]) -> list[Span]:
     merged: list[Span] = []
     end = -1
@@ -327,7 +321,7 @@ def _without_overlap(spans: Sequence[Span]) -> list[Span]:
         rest = span if span.start >= end else span.part(end - span.start, len(span.data))
         if merged and rest.start == end and (rest.column or not merged[-1].data.endswith(b"\n")):
             # the middle of a line: one stretch, so that the line is seen as one
-            merged[-1] = merged[-1]._replace(data=merged[-1].data + rest.data)
+            merged[-1] = join([merged[-1], rest])
         else:
             merged.append(rest)
         end = rest.end

@@ -5,6 +5,7 @@ Guarantees levels that depend on the units' bytes only. Leaves to others how muc
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from overspill.core.strategies.salience.lanes import either, table, where
 
 HEADLINE_CHARS = 120
 _TOLD = {least: table(level >= least for level in range(8)) for least in (severity.WARN, severity.ERROR)}
+
+_ANSWERED_NO = re.compile(rb"\.\.\. ?no\s*$")
+"""What a probe found missing, which a command that succeeded could do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Trouble:
     """The verdict; 3 where code only speaks of trouble."""
 
 
-def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
+def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int], *, exit_status: int | None = None) -> Trouble:
     """``data``: the texts joined; ``ends``: where each of them ends in it."""
     size = len(texts)
     levels, weak, state, ended = bytearray(size), bytearray(size), bytearray(size), bytearray(size)
@@ -50,6 +54,8 @@ def read(texts: Sequence[bytes], data: bytes, ends: Sequence[int]) -> Trouble:
     for index in where(either(levels.translate(_TOLD[severity.WARN]), ended)):
         level = levels[index]
         if ended[index]:
+            if exit_status == 0 and _ANSWERED_NO.search(texts[index]):
+                ended[index] = severity.GOOD
             if ended[index] == severity.GOOD:
                 levels[index], weak[index] = min(level, severity.STATE), 0
             else:

@@ -6,7 +6,7 @@ Guarantees that no atom is cut at an unsafe place, and that a line is one atom u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from overspill.core.measure import cut_after, cut_before
@@ -60,9 +60,3 @@ def atoms_of(span: Span, begins: re.Pattern[bytes] | None) -> Iterator[Span]:
                 end = parting.start()
             yield line.part(at, end)
             at = end
-
-
-def join(spans: Iterable[Span]) -> Span:
-    """Adjacent spans as one."""
-    parts = list(spans)
-    return parts[0] if len(parts) == 1 else parts[0]._replace(data=b"".join(part.data for part in parts))

@@ -2,15 +2,20 @@
 
 Changed lines weigh more than their context; lock files and generated files come last.  Lines are counted as far as
 the header of their hunk says that it goes; of a form whose hunks say it otherwise (a merge's) nothing is counted.
+What is told of a gap counts the gap's own lines, and nothing is where they can't be told from the file's others.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
-from overspill.core.model import Block, Budget, Call, Gap, Span, Totals
+from overspill.core.model import Block, Budget, Call, Gap, Span, Totals, join
 from overspill.core.strategies.views.code import defined_name
 from overspill.core.strategies.views.landmarks import Found
 from overspill.core.strategies.views.offers import ASKED_SHARE, ViewSelection, counted, interleave
@@ -26,6 +31,10 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _OTHER_COUNTS = ("diff --cc ", "diff --combined ")
 FILES_KEPT = 4_000
 """Of a diff of more files the first ones are named, and none are counted."""
+CHANGES_KEPT = 200_000
+"""Changed lines whose places are remembered; beyond, a file is counted whole or not at all."""
+NAMED = 4
+"""Files that are named in what is told of a gap."""
 _GENERATED = re.compile(r"lock\b|\.lock|\.min\.|\.snap\b|\.svg\b|dist/|vendor/|generated|package-lock|\.map\b|\.pb\.")
 
 
@@ -46,14 +55,11 @@ def sniff(sample: bytes, call: Call) -> float:
 @dataclass(slots=True)
 class _File:
     start: int
-    line: int
     name: str
     added: int = 0
     removed: int = 0
     is_counted: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.name} +{self.added} −{self.removed}" if self.is_counted else self.name
+    end: int = sys.maxsize
 
 
 class DiffView:
@@ -71,6 +77,10 @@ class DiffView:
         """Since a file's first line no hunk has begun."""
         self._old_left = self._new_left = 0
         """Lines of the hunk at hand that are still to come, on either side."""
+        self._added_at, self._removed_at = array("Q"), array("Q")
+        """Where the changed lines begin."""
+        self._known_until = sys.maxsize
+        """From here on the places of changed lines are not remembered."""
         self._passages = Passages(
             room, self._query, landmarks=self._marks, force_of=_force, defines=defined_name, lasting=LASTING_WITHIN
         )
@@ -92,7 +102,7 @@ class DiffView:
                 self._subject_open = False
                 yield start, 0.95, 2, label.strip()[:160]
                 continue
-            self._count(data, pending, start)
+            self._count(block, pending, start)
             pending = start
             if kind == "minus" and (self._in_header or self._old_left or self._new_left):
                 self._in_header = False
@@ -100,15 +110,14 @@ class DiffView:
             if kind == "commit":
                 self._commits += 1
                 self._subject_open = True
-                self._old_left = self._new_left = 0
+                self._close(block.start + start)
                 yield start, 0.8, 1, label[:60]
             elif kind in ("file", "minus"):
-                self._old_left = self._new_left = 0
+                self._close(block.start + start)
                 self._in_header = kind == "file"
                 name = _name_in(match.group().decode("utf-8", "replace"))
                 self._files_seen += 1
-                line = block.line + data.count(b"\n", 0, start)
-                self._open = _File(block.start + start, line, name, is_counted=not label.startswith(_OTHER_COUNTS))
+                self._open = _File(block.start + start, name, is_counted=not label.startswith(_OTHER_COUNTS))
                 if len(self._files) < FILES_KEPT:
                     self._files.append(self._open)
                 yield start, 0.35 if _GENERATED.search(name) else 0.75, 3, name[:160]
@@ -116,7 +125,13 @@ class DiffView:
                 self._open_hunk(match.group())
                 pending = match.end() + 1
                 yield start, 0.3, 4, label[label.find("@@", 2) + 2 :].strip()[:120]
-        self._count(data, pending, len(data))
+        self._count(block, pending, len(data))
+
+    def _close(self, end: int) -> None:
+        self._old_left = self._new_left = 0
+        if self._open:
+            self._open.end = end
+            self._open = None
 
     def _open_hunk(self, header: bytes) -> None:
         self._in_header = False
@@ -125,24 +140,40 @@ class DiffView:
         if found is None and self._open:
             self._open.is_counted = False
 
-    def _count(self, data: bytes, start: int, end: int) -> None:
+    def _count(self, block: Block, start: int, end: int) -> None:
         """Adds the changed lines of a stretch to the file it belongs to, as far as the hunk goes."""
         if start >= end or not ((self._old_left or self._new_left) and self._open):
             return
-        part = data[start:end]
+        part = block.data[start:end]
         added = part.count(b"\n+") + part.startswith(b"+")
         removed = part.count(b"\n-") + part.startswith(b"-")
         noted = part.count(b"\n\\") + part.startswith(b"\\")
         both = part.count(b"\n") + (not part.endswith(b"\n")) - added - removed - noted
         if added + both > self._new_left or removed + both > self._old_left:
-            added, removed, both = self._counted_by_line(part)
+            part, added, removed, both = self._counted_by_line(part)
         self._new_left -= added + both
         self._old_left -= removed + both
         self._open.added += added
         self._open.removed += removed
+        self._note_places(part, block.start + start)
 
-    def _counted_by_line(self, part: bytes) -> tuple[int, int, int]:
-        added = removed = both = 0
+    def _note_places(self, part: bytes, start: int) -> None:
+        if self._known_until < start:
+            return
+        if len(self._added_at) + len(self._removed_at) > CHANGES_KEPT:
+            self._known_until = start
+            return
+        for places, sign in ((self._added_at, b"+"), (self._removed_at, b"-")):
+            if part.startswith(sign):
+                places.append(start)
+            at = part.find(b"\n" + sign) + 1
+            while at:
+                places.append(start + at)
+                at = part.find(b"\n" + sign, at) + 1
+
+    def _counted_by_line(self, part: bytes) -> tuple[bytes, int, int, int]:
+        """As much of the stretch as belongs to the hunk, and its lines: added, removed, on both sides."""
+        added = removed = both = at = 0
         for line in part.split(b"\n"):
             old_left, new_left = self._old_left - removed - both, self._new_left - added - both
             if old_left <= 0 and new_left <= 0:
@@ -153,7 +184,8 @@ class DiffView:
                 removed += 1
             elif not line.startswith(b"\\"):
                 both += 1
-        return added, removed, both
+            at += len(line) + 1
+        return part[: max(0, at - 1)], added, removed, both
 
     def finish(self, totals: Totals, call: Call) -> ViewSelection:
         passages = self._passages
@@ -166,39 +198,66 @@ class DiffView:
                 (0.0 if asked else 0.5, self._hunks()),
             )
 
-        added, removed = (sum(getattr(file, side) for file in self._files) for side in ("added", "removed"))
-        headline = ""
-        if self._files_seen == len(self._files):
-            headline = counted(len(self._files), "file")
-            headline += f", +{added} −{removed}" if all(file.is_counted for file in self._files) else ""
-            headline += f" in {counted(self._commits, 'commit')}" if self._commits else ""
-        return ViewSelection("diff", headline, ranked, self._describe)
+        return ViewSelection("diff", self._headline(), ranked, self._describe)
+
+    def _headline(self) -> str:
+        if self._files_seen != len(self._files):
+            return ""
+        said = counted(len(self._files), "file") if self._files else ""
+        if self._files and all(file.is_counted for file in self._files):
+            said += f", +{sum(file.added for file in self._files)} −{sum(file.removed for file in self._files)}"
+        commits = counted(self._commits, "commit") if self._commits else ""
+        return " in ".join(filter(None, (said, commits)))
 
     def _hunks(self) -> Iterator[Span]:
         """Whole hunks, the small ones first: more changes are told in the same room."""
-        atoms = self._passages.atoms()
         marks = {mark.start: mark for mark in self._passages.landmarks}
-        hunks: list[tuple[int, int, list[Span]]] = []
+        hunks: list[list[Span]] = []
         open_hunk: list[Span] | None = None
-        for atom in atoms:
-            mark = marks.get(atom.span.start)
+        for span, _ in self._passages.atoms():
+            mark = marks.get(span.start)
             if mark is not None:
                 open_hunk = [] if mark.level == 4 else None
                 if open_hunk is not None:
-                    hunks.append((0, atom.span.start, open_hunk))
+                    hunks.append(open_hunk)
+            elif open_hunk and open_hunk[-1].end != span.start:
+                open_hunk = None  # its middle is not held
             if open_hunk is not None:
-                open_hunk.append(atom.span)
-        sized = [(sum(len(span.data) for span in spans), start, spans) for _, start, spans in hunks]
-        for size, _, spans in sorted(sized, key=lambda hunk: (hunk[0], hunk[1])):
-            if spans and size < 6_000:
-                yield spans[0]._replace(data=b"".join(span.data for span in spans))
+                open_hunk.append(span)
+        sized = [(spans[-1].end - spans[0].start, spans) for spans in hunks]
+        for size, spans in sorted(sized, key=lambda hunk: (hunk[0], hunk[1][0].start)):
+            if size < 6_000:
+                yield join(spans)
 
     def _describe(self, gap: Gap) -> str:
-        inside = [file for file in self._files if gap.start <= file.start < gap.end]
-        words = ", ".join(map(str, inside[:4]))
-        if words and len(self._files) < self._files_seen and gap.end > self._files[-1].start:
+        """The files that begin in a gap, and the one before them if it goes on there; with what changes in the gap."""
+        first = bisect_left(self._files, gap.start, key=attrgetter("start"))
+        last = bisect_left(self._files, gap.end, lo=first, key=attrgetter("start"))
+        if first == last:
+            return ""
+        inside = self._files[first:last]
+        if first and self._files[first - 1].end > gap.start:
+            begun = self._files[first - 1]
+            inside = inside if self._changes(begun, gap) == "" else [begun, *inside]
+        words = ", ".join(file.name + (self._changes(file, gap) or "") for file in inside[:NAMED])
+        if last == len(self._files) < self._files_seen:
             return words + ", …"
-        return words + (f", {counted(len(inside) - 4, 'more file')}" if len(inside) > 4 else "")
+        return words + (f", {counted(len(inside) - NAMED, 'more file')}" if len(inside) > NAMED else "")
+
+    def _changes(self, file: _File, gap: Gap) -> str | None:
+        """What changes in the part of a file that a gap holds: nothing said if nothing does, None if it isn't known."""
+        if not file.is_counted:
+            return None
+        first, last = max(file.start, gap.start), min(file.end, gap.end)
+        if (first, last) == (file.start, file.end):
+            added, removed = file.added, file.removed
+        elif last <= self._known_until:
+            added, removed = (
+                bisect_left(places, last) - bisect_left(places, first) for places in (self._added_at, self._removed_at)
+            )
+        else:
+            return None
+        return f" +{added} −{removed}" if added or removed else ""
 
 
 def _name_in(header: str) -> str:

@@ -45,7 +45,10 @@ _LISTER = re.compile(
 )
 _PATH = re.compile(rb"^(?:\S+\s+){0,5}(?:\.{0,2}/|[\w.-]+/)[^\s:]*$")
 _NUMBERED = re.compile(rb":\d+[:-]")
-_NO_ENTRY = (b"total ", b"ls: ", b"find: ", b"du: ", b"tree: ", b"fd: ", b"[error]: ")
+_NO_ENTRY = re.compile(
+    rb"total |(?:ls|find|du|df|tree|fd|tar|rsync)(?: error| warning)?: |\[error\]: |"
+    rb"Filesystem +(?:\S+-blocks|Size|Inodes|Type|Mounted) |(?:sending|receiving) incremental |sent [\d,.]+\w? bytes "
+)
 """How lines begin that a lister says about its entries."""
 _UNITS = {b"K": 1 << 10, b"M": 1 << 20, b"G": 1 << 30, b"T": 1 << 40, b"P": 1 << 50}
 
@@ -138,7 +141,7 @@ class ListingView:
                     self._dropped = True
                 yield at, 0.4 - 0.05 * text.count(b"/"), 1, text[:-1].decode("utf-8", "replace")
             elif text:
-                self._entries += not text.startswith(_NO_ENTRY)
+                self._entries += _NO_ENTRY.match(text) is None
                 entry = Span(block.start + at, data[at:end], line)
                 if len(text) < 4_000:
                     self._weigh(entry, text)

@@ -29,6 +29,8 @@ _MARKDOWN_MARK = re.compile(
 _HEADING_SIGNS = (b"\n#", b"\n---", b"\n===", b"\n~~~", b"\n***", b"\n<h", b"\n<H")
 """What stands in a text of two headings or more."""
 _TAG = re.compile(r"<[^<>]*>|&#?\w+;")
+_UNSEEN = re.compile(r"<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_ELEMENT_ENDS = re.compile(rb"</(h[1-6]|title|caption|figcaption|summary|legend)\s*>", re.IGNORECASE)
 _TAGS = re.compile(rb"</?[A-Za-z!?][^<>\n]{0,200}>")
 _BLOCK_TAGS = re.compile(rb"</(?:p|div|li|td|span|dd|section|item|entry)>|<(?:meta|link|br|td|\w+:\w+)\b")
 _PARTS = re.compile(
@@ -73,9 +75,13 @@ def _html_marks(block: Block) -> Iterator[Found]:
         if start == last or (start == 0 and block.column):
             continue
         last = start
-        end = data.find(b"\n", match.start())
-        text = data[match.start() : min(match.start() + 400, end if end >= 0 else len(data))].decode("utf-8", "replace")
-        label = " ".join(_TAG.sub(" ", text).split())[:120]
+        most = min(match.start() + 400, len(data))
+        ends = _ELEMENT_ENDS.search(data, match.end(), most)
+        line_end = data.find(b"\n", match.start(), most)
+        is_closed = ends and ends.group(1).lower() == match.group()[1:].lower()
+        end = ends.start() if ends and is_closed else line_end if line_end >= 0 else most
+        text = data[match.start() : end].decode("utf-8", "replace")
+        label = " ".join(_TAG.sub(" ", _UNSEEN.sub(" ", text)).split())[:120]
         kind = match.lastgroup
         if kind == "level":
             level = int(match.group("level"))

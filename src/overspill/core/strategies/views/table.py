@@ -111,6 +111,8 @@ def _is_header(line: bytes, delimiter: bytes) -> bool:
     named = [cell for cell in cells if cell]
     if len(named) < 2 or any(len(cell) > 60 for cell in named):
         return False
+    if b"(" in line and any(cell.count(b"(") != cell.count(b")") for cell in Delimited(delimiter)(line)):
+        return False  # what is called with several things, not parted by them
     return sum(1 for cell in named if re.match(rb"[-+]?[\d.]+$", cell)) <= 0.2 * len(named)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from overspill.core.model import Span
-from overspill.core.strategies.views.atoms import Atom, join
+from overspill.core.model import Span, join
+from overspill.core.strategies.views.atoms import Atom
 
 DENSITY = 0.45
 """How much a long passage must be worth more than a short one."""
@@ -61,7 +61,7 @@ def windows(
         for term, force in window[2].items():
             if force >= 0.6:
                 shown[term] += 1
-        yield join(atom.span for atom in atoms[window[0] : window[1] + 1])
+        yield join([atom.span for atom in atoms[window[0] : window[1] + 1]])
 
 
 def _stretch(
