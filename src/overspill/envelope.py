@@ -37,6 +37,7 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
 
     Without a bounder, by the ``unified`` preset: 2,000 lines or 51,200 bytes of the raw JSON.  What comes piece by
     piece, as a whole or as ``data``, becomes a list, and an error as well when it breaks off.
+    Nothing is awaited here: asynchronous pieces have to be gathered before.
     """
     envelope = _envelope(response)
     if isinstance(envelope.get("data"), Iterator):
