@@ -18,6 +18,7 @@ from overspill.core import notice
 from overspill.core.access import FilePath
 from overspill.core.answers import claim_of, tightened
 from overspill.core.capture import Capture, Cut, Whole
+from overspill.core.envelopes import TELLTALE, claim_of_cut
 from overspill.core.events import Event, Listener
 from overspill.core.excerpt import gaps_between
 from overspill.core.measure import encode, readable
@@ -136,7 +137,7 @@ class Bounder:
         That is a text that another layer has bounded, which is cut anew from the stored original, a summary, which
         ends earlier, and an answer of read-back, of which fewer lines are shown; each only when it holds nothing else.
         """
-        if self.store is None or b"[overspill " not in data:
+        if self.store is None or not (b"[overspill " in data or TELLTALE in data):
             return None
         started = self._clock()
         try:
@@ -144,6 +145,7 @@ class Bounder:
                 self._summary_shortened(data, call, started)
                 or self._cut_again(data, call, started)
                 or self._shortened(data, call, started)
+                or self._envelope_cut_again(data, call, started)
             )
         except LookupError:  # gone, or another store's: a text like any other
             return None
@@ -159,7 +161,13 @@ class Bounder:
         stored, pieces = self.store.stored(found.handle), pieces_of(text)
         if stored.lines != found.lines or pieces is None:
             return None
-        return self._anew(self.store, stored, pieces, call, started)
+        return self._anew(self.store, stored, [pieces], call, started)
+
+    def _envelope_cut_again(self, data: bytes, call: Call, started: float) -> Bounded | None:
+        claim = claim_of_cut(data)
+        if self.store is None or claim is None:
+            return None
+        return self._anew(self.store, _kept_at(self.store, claim.place), claim.shown, call, started)
 
     def anew(self, place: str, shown: str, call: Call) -> Bounded | None:
         """What is kept under a handle or a path, cut by this policy; None where it isn't, or ``shown`` isn't of it."""
@@ -167,22 +175,25 @@ class Bounder:
             return None
         started = self._clock()
         try:
-            is_handle = notice.HANDLE.fullmatch(place)
-            stored = self.store.stored(place) if is_handle else _at_path(self.store, place)
-            return self._anew(self.store, stored, pieces_in(shown), call, started)
+            return self._anew(self.store, _kept_at(self.store, place), [pieces_in(shown)], call, started)
         except LookupError:
             return None
         except (Exception, SystemExit) as fault:
             self._report_fault(fault, call)
             return None
 
-    def _anew(self, store: Store, stored: Stored, pieces: list[str], call: Call, started: float) -> Bounded | None:
-        shown, capture = Shown(pieces, each="behind the last"), Capture(self.policy, call)
+    def _anew(
+        self, store: Store, stored: Stored, claims: Sequence[list[str]], call: Call, started: float
+    ) -> Bounded | None:
+        """Each of the claims is pieces that have to stand in the output, in their order."""
+        looking = [Shown(pieces, each="behind the last") for pieces in claims]
+        capture = Capture(self.policy, call)
         for chunk in _chunks(store, stored):
-            shown.feed(chunk)
+            for shown in looking:
+                shown.feed(chunk)
             capture.feed(chunk)
         ended = capture.finish(call)
-        if isinstance(ended, Whole) or not shown.all_found():
+        if isinstance(ended, Whole) or not all(shown.all_found() for shown in looking):
             return None
         return self._rendered(ended, Kept(stored.handle, stored.path), call, started)
 
@@ -195,7 +206,7 @@ class Bounder:
         measure, budget = self.policy.measure, self.policy.budget
         fitting = as_much_as_fits(found.header, words, lambda whole: measure.fits(whole, budget))
         if fitting is None:
-            return self._anew(self.store, stored, [], call, started)
+            return self._anew(self.store, stored, (), call, started)
         totals = Totals(stored.bytes, stored.lines)
         gaps = tuple(gaps_between([], totals))
         bounded = Bounded(
@@ -397,11 +408,14 @@ class Capturing:
         await self.afinish()
 
 
-def _at_path(store: Store, path: str) -> Stored:
+def _kept_at(store: Store, place: str) -> Stored:
+    """By its handle or its path."""
+    if notice.HANDLE.fullmatch(place):
+        return store.stored(place)
     for stored in store.outputs():
-        if stored.path == path:
+        if stored.path == place:
             return stored
-    raise LookupError(path)
+    raise LookupError(place)
 
 
 def _chunks(store: Store, stored: Stored) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from overspill.core.access import SubAgent
+from overspill.core.envelopes import cut_earlier
 from overspill.core.measure import encode, readable
 from overspill.core.model import Bounded, Call
 from overspill.core.notice import WORDS
@@ -36,6 +37,7 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
 
     Without a bounder, by the ``unified`` preset: 2,000 lines or 51,200 bytes of the raw JSON.  What comes piece by
     piece, as a whole or as ``data``, becomes a list, and an error as well when it breaks off.
+    Nothing is awaited here: asynchronous pieces have to be gathered before.
     """
     envelope = _envelope(response)
     if isinstance(envelope.get("data"), Iterator):
@@ -48,7 +50,7 @@ def bound_envelope(response: Any, *, tool: str = "", bounder: Bounder | None = N
 
         bounder = Bounder(bounder.policy.uncut, on_event=bounder.listeners)
     call = call or Call(tool=tool)
-    if (earlier := _cut_earlier(envelope)) is not None:
+    if (earlier := cut_earlier(envelope)) is not None:
         if not bounder.policy.redact and _fits(envelope, earlier["preview"], bounder.policy):
             return response
         place = earlier["truncation"].get("full_output_path")
@@ -106,15 +108,6 @@ def _own(envelope: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
             own |= member
             room_bytes -= size
     return own
-
-
-def _cut_earlier(envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The data of an envelope that is cut already, and holds nothing else."""
-    data = envelope.get("data")
-    if type(data) is not dict or data.keys() != {"truncated", "truncation", "preview"}:
-        return None
-    known = data["truncated"] is True and type(data["truncation"]) is dict and isinstance(data["preview"], str)
-    return data if known else None
 
 
 def _fits(envelope: Mapping[str, Any], preview: str, policy: Policy) -> bool:

@@ -405,3 +405,16 @@ def test_b3_a_line_shown_in_part_and_a_limit_in_characters_are_said() -> None:
     assert "显示 3/3 行的一部分（" in bound_envelope(line, bounder=bounder("unified", language="zh"))["text"]
     cut = bound_envelope(line, bounder=Bounder(Policy(budget=Budget(max_chars=4_000)), MemoryStore()))
     assert cut["data"]["truncation"]["max_chars"] == 4_000
+
+
+@pytest.mark.parametrize("layer", ["toollevel", "gemini-cli", "codex"])
+def test_b3_a_layer_that_takes_an_envelope_for_a_text_cuts_the_response_anew(layer: str) -> None:
+    store = MemoryStore()
+    cut = bound_envelope(response(request_id="r-1"), bounder=preset("unified", store=store))
+    handle = cut["data"]["truncation"]["full_output_path"]
+    for form in (raw_json(cut), json.dumps(cut), cut):
+        bounded = preset(layer, store=store).bound(form)
+        assert (bounded.handle, len(list(store.outputs()))) == (handle, 1)
+        assert bounded.kept_bytes + bounded.omitted_bytes == cut["data"]["truncation"]["original_bytes"]
+    more = preset(layer, store=store).bound({**cut, "error": "only here"})
+    assert more.handle != handle
