@@ -311,6 +311,16 @@ def test_a_failed_run_raises_the_evidence_of_failure() -> None:
     assert evidence[0] < evidence[None] < evidence[1]
 
 
+def test_the_headline_of_a_panic_is_what_it_says_not_the_signal_below() -> None:
+    died = (
+        b"panic: runtime error: invalid memory address or nil pointer dereference\n"
+        b"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x4981a6]\n\ngoroutine 1 [running]:\n"
+        b"main.run(0x1)\n\t/app/main.go:12 +0x1d\nexit status 2\n"
+    )
+    bounded = shown(b"".join(ordinary(2000)) + died, 500, Call(exit_status=2))
+    assert bounded.headline.startswith("line 2001: panic: runtime error")
+
+
 def test_what_a_probe_finds_missing_is_no_error_of_a_command_that_succeeded() -> None:
     probes = b"".join(b"  CC foo%d.o\n  checking for thing%d.h... no\n" % (n, n) for n in range(1000))
     succeeded = shown(probes, 500, Call(command="make", exit_status=0))

@@ -164,7 +164,10 @@ class AutoSelection:
             unit for unit in ranked if scores[unit] > scores[ranked[0]] - NEAR and levels[unit] >= levels[ranked[0]]
         )
         best = next((unit for unit in near if not _FEW.search(texts[unit])), ranked[0])
-        return f"line {self._evidence.units.lines[best]}: {trouble.telling(texts[best])}"
+        lines = self._evidence.units.lines
+        while best and levels[best] == levels[best - 1] == severity.FATAL and lines[best - 1] == lines[best] - 1:
+            best -= 1  # how it died is said first, then by which signal
+        return f"line {lines[best]}: {trouble.telling(texts[best])}"
 
     def fill(self, excerpt: Excerpt) -> None:
         if self._view is not None and self._form.exclusive:
