@@ -89,7 +89,7 @@ def test_what_a_tool_raises_is_bounded_and_an_error(tmp_path: Path) -> None:
             result = await host.call_tool("fails", {"count": 5_000}, raise_on_error=False)
             assert result.is_error
             assert len(result.content[0].text) < 9_000
-            assert "ovs_" in result.content[0].text
+            assert result.meta["overspill"]["handles"][0] in result.content[0].text
 
     run(test())
 

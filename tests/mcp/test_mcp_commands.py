@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from mcp_wiring import RAW, SERVE, interposed, interposer, lines, python_server
 
 from mcp import Client, StdioServerParameters
 from overspill.errors import PolicyError
-from overspill.mcp.assembly import assembled
+from overspill.integrations.fastmcp import OverspillMiddleware as OfFastMCP
+from overspill.integrations.mcp import OverspillMiddleware as OfTheSDK
+from overspill.mcp.asgi import OverspillASGI
+from overspill.mcp.assembly import assembled, assembled_in_python
 from overspill.mcp.options import MCP, parsed
 from overspill.store import open_store
 
@@ -119,6 +123,41 @@ def test_a_wrong_option_is_named(words: list[str]) -> None:
 def test_a_wrong_setting_is_refused_before_the_first_message(options: Any, tmp_path: Path) -> None:
     with pytest.raises(PolicyError):
         assembled(options, start=str(tmp_path), env={})
+
+
+@pytest.mark.parametrize("prefix", ["a b/", "é", "x" * 49, "a\n"])
+def test_a_prefix_that_makes_no_names_is_refused(prefix: str) -> None:
+    with pytest.raises(PolicyError, match="--tool-prefix"):
+        assembled({"tool_prefix": prefix}, start="/", env={})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_token": 300}, "'max_token' is not accepted: did you mean max_tokens"),
+        ({"bogus": 1}, "'bogus' is not accepted: one of max_tokens"),
+        ({"url": "http://h/"}, "'url' is not accepted"),
+        ({"tools": ["read"]}, r"^tools = \['read'\] is not accepted: a text"),
+        ({"max_tokens": 5}, "^max_tokens = 5 "),
+        ({"max_tokens": "300"}, "^max_tokens = '300' "),
+        ({"tool_prefix": "a b/"}, "^tool_prefix"),
+        ({"skip": 1}, "^skip"),
+        ({"keep_images": "no"}, "^keep_images"),
+        ({"structured": "sometimes"}, "^structured"),
+    ],
+)
+def test_a_wrong_keyword_is_named(options: Any, said: str) -> None:
+    for wrapper in (partial(OverspillASGI, None), OfFastMCP, OfTheSDK):
+        with pytest.raises(PolicyError, match=said):
+            wrapper(**options)
+
+
+def test_keywords_are_taken_as_python_writes_them(tmp_path: Path) -> None:
+    given = {"store": tmp_path / "kept", "skip": "get_*", "max_tokens": 500, "config": None}
+    made = assembled_in_python(given, start=str(tmp_path), env={})
+    assert made.place == str(tmp_path / "kept")
+    assert made.rules.bounder("get_it") is None
+    assert made.policy.budget.max_tokens == 500
 
 
 def test_settings_hold_for_a_server_and_its_tools(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from test_mcp_features import FASTMCP, a_change_of_the_list
 from mcp import Client, StdioServerParameters
 from overspill.mcp import headers, wire
 from overspill.mcp.address import given_headers, shown_url
+from overspill.mcp.listen import is_local
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
@@ -502,6 +504,36 @@ async def test_a_listener_on_the_loopback_refuses_pages(featured: str) -> None:
         async with httpx.AsyncClient() as browser:
             for wrong in ({"origin": "https://page.example"}, {"host": "rebound.example"}):
                 assert (await browser.post(f"http://127.0.0.1:{port}/mcp", headers=wrong, json={})).status_code == 403
+
+
+async def test_a_listener_that_is_open_to_others_refuses_pages_too(featured: str) -> None:
+    port = free_port()
+    with running(interposer("--url", featured, "--listen", f"0.0.0.0:{port}"), port):
+        async with httpx.AsyncClient() as anyone:
+            for origin, refused in (("http://page.example", True), ("null", True), ("http://localhost:3000", False)):
+                named = {"origin": origin, "host": "page.example"}
+                got = await anyone.post(f"http://127.0.0.1:{port}/mcp", headers=named, json={})
+                assert (got.status_code == 403) is refused
+
+
+def test_what_is_local() -> None:
+    hosts = ("127.0.0.1", "127.0.0.2", "::1", "localhost", "0.0.0.0", "::", "10.0.0.1", "h.example", "")
+    assert [is_local(host) for host in hosts] == [True] * 4 + [False] * 5
+
+
+def test_who_is_open_to_others_says_so_and_before_what_it_stands() -> None:
+    for place, is_open in (("0.0.0.0", True), ("127.0.0.1", False)):
+        process = subprocess.Popen(
+            interposer("--url", "http://h.example:8/mcp?key=sesame", "--listen", f"{place}:0"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout
+        said = process.stdout.readline()
+        process.terminate()
+        warned = process.communicate()[1]
+        assert re.fullmatch(rb"overspill: http://[0-9.]+:[1-9]\d+ stands before http://h.example:8/mcp\n", said)
+        assert (b"is open to other machines" in warned) is is_open
 
 
 def test_secrets_come_from_the_environment_and_stay_out_of_words() -> None:

@@ -17,7 +17,7 @@ from overspill.concurrency import in_thread
 from overspill.core.model import Call
 from overspill.errors import MissingExtra
 from overspill.mcp import wire
-from overspill.mcp.assembly import Assembly, assembled
+from overspill.mcp.assembly import Assembly, assembled_in_python
 from overspill.mcp.readback import Answering, own_tools, store_id
 from overspill.mcp.results import bound_message
 from overspill.mcp.rules import Setting
@@ -40,7 +40,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
     """Add it last, so that it sees what the others have made of a result."""
 
     def __init__(self, *, assembly: Assembly | None = None, **options: Any) -> None:
-        parts = assembly or assembled(options, start=os.getcwd(), env=os.environ)
+        parts = assembly or assembled_in_python(options, start=os.getcwd(), env=os.environ)
         own = own_tools(parts.verbs, prefix=parts.prefix)
         self._rules = parts.rules
         self._book = ToolBook(parts.rules, own, store=store_id(parts.place))
@@ -71,9 +71,14 @@ class OverspillMiddleware(ToolInjectionMiddleware):
             result = await call_next(context)
         except ToolError as error:
             bounded = await in_thread(bounder.bound, str(error), Call(tool=name))
-            if bounded.truncated:
-                raise ToolError(bounded.text) from error
-            raise
+            if not bounded.truncated:
+                raise
+            # Raised again it would lose its _meta: the host is told the same by a result that is an error.
+            return ToolResult(
+                content=[mcp_types.TextContent(type="text", text=bounded.text)],
+                meta={"overspill": {"handles": [bounded.handle]}} if bounded.handle else None,
+                is_error=True,
+            )
         if not isinstance(result, ToolResult) or isinstance(result, InputRequiredToolResult):
             return result
         await self._know(context, name)

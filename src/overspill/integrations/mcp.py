@@ -18,7 +18,7 @@ from typing import Any
 from overspill.concurrency import in_thread
 from overspill.errors import MissingExtra
 from overspill.mcp import wire
-from overspill.mcp.assembly import Assembly, assembled
+from overspill.mcp.assembly import Assembly, assembled_in_python
 from overspill.mcp.messages import Conversation
 from overspill.mcp.unlisted import Unlisted
 
@@ -38,7 +38,7 @@ class OverspillMiddleware:
     """Append it last, so that it sees what the tools answer and the others see what the host gets."""
 
     def __init__(self, *, assembly: Assembly | None = None, **options: Any) -> None:
-        parts = assembly or assembled(options, start=os.getcwd(), env=os.environ)
+        parts = assembly or assembled_in_python(options, start=os.getcwd(), env=os.environ)
         self._connect = parts.connections()
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

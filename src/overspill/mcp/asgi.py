@@ -16,7 +16,7 @@ from typing import Any
 from overspill.concurrency import in_thread
 from overspill.mcp import headers as names
 from overspill.mcp import wire
-from overspill.mcp.assembly import Assembly, assembled
+from overspill.mcp.assembly import Assembly, assembled_in_python
 from overspill.mcp.messages import Conversation, Turn
 from overspill.mcp.unlisted import Unlisted
 
@@ -34,7 +34,7 @@ class OverspillASGI:
 
     def __init__(self, app: App, *, assembly: Assembly | None = None, **options: Any) -> None:
         self._app = app
-        parts = assembly or assembled(options, start=os.getcwd(), env=os.environ)
+        parts = assembly or assembled_in_python(options, start=os.getcwd(), env=os.environ)
         self._connect = parts.connections()
         self._sessions: dict[str, Conversation] = {}
 

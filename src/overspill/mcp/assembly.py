@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ from overspill.core.policy import Policy
 from overspill.core.ports import Store
 from overspill.errors import PolicyError
 from overspill.mcp.messages import Conversation
+from overspill.mcp.options import keywords
 from overspill.mcp.readback import ALL, PREFIX, USUAL, Answering, own_tools, store_id
 from overspill.mcp.rules import MEDIA_BYTES, Rules
 from overspill.mcp.toolbook import NamedTools, ToolBook
@@ -23,6 +25,7 @@ from overspill.store import default_root
 
 _FLAGS = ("max_tokens", "max_bytes", "max_lines", "max_chars", "keep", "preset")
 _MOST_TOOLS = 10_000
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,48}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,11 @@ def assembled(
     options: Mapping[str, Any], *, start: str, env: Mapping[str, str], verbs: Literal["usual", "all"] = "usual"
 ) -> Assembly:
     """A wrong option or setting is refused here."""
+    prefix = options.get("tool_prefix", PREFIX)
+    if not _PREFIX.fullmatch(prefix):
+        raise PolicyError(
+            "--tool-prefix", prefix, "48 letters, digits, - and _ at most: models call tools by no others"
+        )
     configuration = load(start, env, file=options.get("config"))
     flags = {name: options[name] for name in _FLAGS if name in options}
     if "store" in options:
@@ -99,12 +107,22 @@ def assembled(
             resources="bound" if options.get("resources") else "pass",
         ),
         _verbs(options.get("tools"), ALL if verbs == "all" else USUAL),
-        options.get("tool_prefix", PREFIX),
+        prefix,
         store,
         str(everywhere.get("store.place") or default),
         policy,
         access,
     )
+
+
+def assembled_in_python(given: Mapping[str, Any], *, start: str, env: Mapping[str, str]) -> Assembly:
+    """The same from keywords, whose names are those of the options; a refusal names them so too."""
+    try:
+        return assembled(keywords(given), start=start, env=env)
+    except PolicyError as fault:
+        name = fault.setting
+        said = name.removeprefix("--").replace("-", "_") if name.startswith("--") else name
+        raise PolicyError(said, fault.value, fault.accepted) from None
 
 
 @dataclass(frozen=True, slots=True)

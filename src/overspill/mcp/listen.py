@@ -1,20 +1,24 @@
 """A listener over HTTP before a server over HTTP: what goes through is bounded, everything else passes.
 
-Guarantees: it listens on the loopback unless told otherwise, and there refuses pages of other origins;
-headers of host and server pass, those given for the server are added and never logged.
+Guarantees: it listens on the loopback unless told otherwise, and there answers local programs only;
+pages of other origins are refused everywhere; headers of host and server pass, those given for the
+server are added and never logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from overspill.errors import MissingExtra, OverspillError, PolicyError
 from overspill.mcp import wire
+from overspill.mcp.address import shown_url
 from overspill.mcp.asgi import App, OverspillASGI, Receive, Scope, Send
 from overspill.mcp.assembly import Assembly
 from overspill.mcp.trouble import CONNECT_SECONDS, REFUSED, answered_with, in_words, moved_to
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     import httpx
 
 _MOST_MOVES = 4
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK = "127.0.0.1"
 _HOP = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length")
 )
@@ -45,7 +49,11 @@ def listen(place: str, url: str, given: Mapping[str, str], assembly: Assembly) -
         app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=2
     )
     with door_at(host, port) as door:
-        print(f"overspill: http://{host}:{port} stands before {urlsplit(url).hostname}", flush=True)
+        name = f"[{host}]" if ":" in host else host
+        if not is_local(host):
+            words = "is open to other machines: who reaches it calls the server's tools, with the headers given here"
+            print(f"overspill: {name} {words}", file=sys.stderr, flush=True)
+        print(f"overspill: http://{name}:{door.getsockname()[1]} stands before {shown_url(url)}", flush=True)
         uvicorn.Server(config).run(sockets=[door])
     return 0
 
@@ -64,7 +72,7 @@ def checked_place(place: str) -> tuple[str, int]:
     host, _, port = place.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):
         raise PolicyError("--listen", place, "a port, or an address and a port such as 127.0.0.1:8100")
-    return host.strip("[]") or LOOPBACK[0], int(port)
+    return host.strip("[]") or LOOPBACK, int(port)
 
 
 def relay(url: str, given: Mapping[str, str]) -> App:
@@ -144,19 +152,36 @@ async def _handed_on(got: httpx.Response, send: Send) -> None:
 
 
 def guarded(app: App, host: str) -> App:
-    """On the loopback, a page in a browser may not speak for the user."""
+    """A page in a browser may not speak for the user; to the loopback no other name may lead."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and host in LOOPBACK:
+        if scope["type"] == "http":
             given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-            named = urlsplit("//" + given.get(b"host", "")).hostname
             origin = given.get(b"origin")
-            if named not in LOOPBACK or (origin and urlsplit(origin).hostname not in LOOPBACK):
+            if is_local(host) and not is_local(_host_in("//" + given.get(b"host", ""))):
                 await _plain(send, 403, b"this listener answers local programs only")
+                return
+            if origin is not None and _host_in(origin) != host and not is_local(_host_in(origin)):
+                await _plain(send, 403, b"this listener answers no pages of other origins")
                 return
         await app(scope, receive, send)
 
     return checked
+
+
+def is_local(host: str) -> bool:
+    """Does only this machine reach it?"""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_in(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 async def _plain(send: Send, status: int, words: bytes) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from overspill.errors import PolicyError
 
@@ -55,6 +56,9 @@ MCP = (
 SERVE = (*COMMON, Option("--help", "flag", "Say what the options are."))
 
 
+_OF_THE_COMMAND = ("url", "header", "listen", "help")
+
+
 def parsed(table: Sequence[Option], words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """The values by name, and the words after the options."""
     known = {option.flag: option for option in table} | {"-h": table[-1]}
@@ -82,6 +86,42 @@ def parsed(table: Sequence[Option], words: Sequence[str]) -> tuple[dict[str, Any
         value = _value(option, text)
         values[option.name] = [*values.get(option.name, ()), value] if option.kind == "list" else value
     return values, list(words[at:])
+
+
+def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same options as a Python caller writes them, by name."""
+    known = {option.name: option for option in MCP if option.name not in _OF_THE_COMMAND}
+    for name in given:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, 1)
+            raise PolicyError("option", name, f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}")
+    return {name: _taken(known[name], value) for name, value in given.items() if value is not None}
+
+
+def _taken(option: Option, value: Any) -> Any:
+    """What an option takes, in Python's own types."""
+    if option.kind == "flag":
+        return _of_type(bool, option, value, "True or False")
+    if option.kind == "size":
+        is_size = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        return value if is_size else _refused(option, value, "a whole number, 1 or more")
+    if option.kind == "list":
+        values = [value] if isinstance(value, str) else value
+        is_list = isinstance(values, list | tuple) and all(isinstance(one, str) for one in values)
+        return list(values) if is_list else _refused(option, value, "a text, or a list of texts")
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    _of_type(str, option, text, f"a text, {option.metavar}: {option.help}")
+    return text if not option.choices or text in option.choices else _refused(option, value, ", ".join(option.choices))
+
+
+def _of_type(kind: type, option: Option, value: Any, accepted: str) -> Any:
+    return value if isinstance(value, kind) else _refused(option, value, accepted)
+
+
+def _refused(option: Option, value: Any, accepted: str) -> NoReturn:
+    raise PolicyError(option.name, value, accepted)
 
 
 def help_text(usage: str, table: Sequence[Option]) -> str:
