@@ -275,6 +275,15 @@ def test_no_match_says_so_and_what_would() -> None:
     assert "no match" in grep(*keep(b""), "x").text
 
 
+@pytest.mark.parametrize("pattern", ["Gr..e", "^.*5$", "Größe"])
+def test_lines_that_are_not_utf8_are_said_where_nothing_matches(pattern: str) -> None:
+    store, handle = keep("Größe: 5\n".encode("latin-1") * 2 + "grün\n".encode() * 9)
+    answer = grep(store, handle, pattern)
+    assert "; 2 lines are not UTF-8: such a byte is matched by \\C only]" in answer.text
+    assert grep(store, handle, r"Gr\C\Ce").total_matches == 2
+    assert "UTF-8" not in grep(store, handle, "zzz", literal=True).text
+
+
 def test_binary_and_cjk_are_searched_as_they_are() -> None:
     store, handle = keep(b"\x00\x01\xff\xfe error \x80\n" + "日本語の行\n".encode())
     assert grep(store, handle, "error").total_matches == 1

@@ -109,6 +109,36 @@ def test_json_states_paths_ranges_and_where_the_rare_values_are() -> None:
     assert '"failed"' in read(store, handle, around=at).text
 
 
+@pytest.mark.parametrize("gap", ["\n", ","])
+def test_json_that_is_spelled_differently_is_the_same(gap: str) -> None:
+    parts = (
+        r'{"s":"café","k":1}',
+        r'{"s":"caf\u00e9","k":1.0}',
+        r'{"s":"café","\u006b":10e-1}',
+        r'{"s":"caf\/x","k":NaN}',
+    )
+    rows = gap.join([*parts, r'{"s":"caf/x","k":0.50}'] * 300)
+    facts = outline(*keep((f"[{rows}]" if gap == "," else rows).encode())).facts
+    assert isinstance(facts, dict)
+    assert [name.rpartition(".")[2] for name in facts][-2:] == ["s", "k"]
+    strings, numbers = list(facts.values())[-2:]
+    assert strings["values"] == {'"café"': 900, '"caf/x"': 600}
+    assert numbers["values"] == {"1": 900, "NaN": 300, "0.5": 300}
+    assert (numbers["count"], numbers["min"], numbers["max"]) == (1500, 0.5, 1)
+
+
+def test_the_one_value_of_another_type_is_placed() -> None:
+    rows: list[object] = [{"v": n} for n in range(6000)]
+    rows.insert(3000, {"v": "oops"})
+    assert "# .v: number/string ×6001, string at 3001, 0 (at 1)" in outline(*keep(_json_lines(rows))).text
+    rows[10:10] = [{"v": None}] * 7
+    assert ", null ×7 at 11, string at 3008, 0 (at 1)" in outline(*keep(_json_lines(rows))).text
+
+
+def _json_lines(rows: list[object]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
 def test_lines_that_are_no_json_are_placed_and_counted_as_nothing_else() -> None:
     rows = [json.dumps({"v": n}) for n in range(3000)]
     rows[1500:1500] = ["Traceback (most recent call last):", '  {"v": null, true 17']

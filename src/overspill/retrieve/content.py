@@ -103,15 +103,20 @@ def is_json(line: bytes) -> bool:
 
 def json_lines(source: Source, start: int, end: int) -> Iterator[tuple[bytes, list[int]]]:
     """The lines of a stretch, many at a time: with those that are no JSON emptied, and which of them these are."""
+    return map(_without_strays, whole_lines(source, start, end))
+
+
+def whole_lines(source: Source, start: int, end: int) -> Iterator[bytes]:
+    """A stretch in pieces that end with a line."""
     held: list[bytes] = []
     for chunk in source.chunks(start, end):
         stop = chunk.rfind(b"\n") + 1
         if stop:
-            yield _without_strays(b"".join((*held, chunk[:stop])))
+            yield b"".join((*held, chunk[:stop]))
             held.clear()
         held.append(chunk[stop:])
     if rest := b"".join(held):
-        yield _without_strays(rest)
+        yield rest
 
 
 def _without_strays(data: bytes) -> tuple[bytes, list[int]]:

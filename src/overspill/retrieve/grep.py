@@ -19,6 +19,7 @@ from overspill.core.ports import Store
 from overspill.retrieve.address import RangeLike, parse_range, whole_number
 from overspill.retrieve.answer import Answer, Found, Page, closing, default_policy, fitted, opening, within
 from overspill.retrieve.block import ONCE, Hit, Tally
+from overspill.retrieve.content import whole_lines
 from overspill.retrieve.pattern import Pattern, compiled
 from overspill.retrieve.rows import Row
 from overspill.retrieve.scan import tally
@@ -140,6 +141,14 @@ def _tally(
     )
 
 
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class _Answering:
     """Words and windows for what was found."""
 
@@ -259,6 +268,13 @@ class _Answering:
             if found.stopped < 0 and (total := found.total):
                 call = worded(self._policy.access, "grep", source.rest(), **asked.options(**way))
                 return f"; {total} line{'s' if total != 1 else ''} with: {call}"
+        return self._beside_utf8() if not (asked.literal and asked.pattern.isascii()) else ""
+
+    def _beside_utf8(self) -> str:
+        """The engine sees no character in bytes that are none, though something is shown for them."""
+        pieces = whole_lines(self._source, self._asked.start, self._asked.end)
+        if count := sum(not _is_utf8(line) for data in pieces if not _is_utf8(data) for line in data.split(b"\n")):
+            return f"; {count} line{'s are' if count != 1 else ' is'} not UTF-8: such a byte is matched by \\C only"
         return ""
 
     def _next(self, shown: int) -> tuple[str, str]:

@@ -7,6 +7,7 @@ JSON lines is told, and left out.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ _MANY_VALUES = 150
 what stands under them is told together, as ``.*``."""
 _TEXT_BYTES = 60
 _TOKEN = re.compile(
-    rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|"(?:[^"\\]|\\.)*+\\?|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}\n]',
+    rb'("(?:[^"\\]|\\.)*+")([ \t\r\n]*+:)?|"(?:[^"\\]|\\.)*+\\?|-?[0-9][0-9.eE+-]*|true|false|null|NaN|-?Infinity'
+    rb"|[\[\]{}\n]",
     re.DOTALL,
 )
 """A string that a colon follows is a key; one without its end goes on in the next chunk."""
@@ -35,6 +37,9 @@ _MOST_DEPTH = 200
 _MARKED_DEPTH = 3
 _MOST_MARKS = 20_000
 _NAME_CHARS = 24
+_FRACTION = re.compile(rb"[.eE]")
+_EXACT = 1 << 53
+"""Whole numbers below it are exact as floating point, too."""
 _PLAIN_KEY = re.compile(rb'"([A-Za-z_][A-Za-z0-9_]*)"')
 _KINDS = {b'"': "string", b"n": "null", b"t": "boolean", b"f": "boolean"}
 
@@ -51,6 +56,8 @@ class Path:
     """How it is reached from the path that it is in."""
     count: int = 0
     types: dict[str, int] = field(default_factory=dict)
+    first_of: dict[str, Place] = field(default_factory=dict)
+    """Where the first value of each type stands."""
     low: float | None = None
     high: float | None = None
     low_at: Place = (0, 0)
@@ -78,6 +85,7 @@ class Path:
         self.count += later.count
         for kind, count in later.types.items():
             self.types[kind] = self.types.get(kind, 0) + count
+            self.first_of.setdefault(kind, later.first_of[kind])
         if later.low is not None and (self.low is None or later.low < self.low):
             self.low, self.low_at = later.low, later.low_at
         if later.high is not None and (self.high is None or later.high > self.high):
@@ -144,7 +152,10 @@ class _Walk:
         if path is None:
             return None
         path.count += 1
-        path.types[kind] = path.types.get(kind, 0) + 1
+        if kind in path.types:
+            path.types[kind] += 1
+        else:
+            path.types[kind], path.first_of[kind] = 1, place
         if kind == "number":
             self._measure(path, token, place)
         if path.values is not None and token:
@@ -191,12 +202,16 @@ class _Walk:
             number = float(token)
         except ValueError:
             return
+        if number != number:  # NaN is no end of a range
+            return
         if path.low is None or number < path.low:
             path.low, path.low_at = number, place
         if path.high is None or number > path.high:
             path.high, path.high_at = number, place
 
     def _remember(self, path: Path, values: dict[bytes, int], token: bytes, place: Place) -> None:
+        if b"\\" in token or token[0] not in b'"tfn':
+            token = _plain(token)
         if len(token) > _TEXT_BYTES:
             token = token[: _TEXT_BYTES + 1]
         if token in values:
@@ -292,7 +307,7 @@ def _read(stretch: Stretch, walk: _Walk, *, one_line: bool) -> int:
             elif first in b"]}":
                 walk.close()
             elif colon is not None and walk.stack and walk.stack[-1].is_object:
-                walk.stack[-1].key = token
+                walk.stack[-1].key = _plain(token) if b"\\" in token else token
                 if b"\n" in colon:
                     line, line_start = line + colon.count(b"\n"), at + found.start(2) + colon.rindex(b"\n") + 1
             else:
@@ -321,7 +336,7 @@ def _feed_lines(walk: _Walk, data: bytes, line: int) -> int:
     for string, colon, other in tokens:
         if string:
             if colon and stack and stack[-1].is_object:
-                stack[-1].key = string
+                stack[-1].key = _plain(string) if b"\\" in string else string
             else:
                 walk.value("string", string, place)
             if colon and b"\n" in colon:
@@ -339,6 +354,19 @@ def _feed_lines(walk: _Walk, data: bytes, line: int) -> int:
         else:
             walk.value(_KINDS.get(other[:1], "number"), other, place)
     return line - first_line
+
+
+def _plain(token: bytes) -> bytes:
+    """One spelling for equal values, whatever they are escaped or written like."""
+    if token[:1] != b'"' and not _FRACTION.search(token):
+        return token
+    try:
+        value = json.loads(token)
+        if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+            value = int(value)
+        return json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, OverflowError):  # a fragment, or half of a surrogate pair: as it is written
+        return token
 
 
 def _shortened(token: bytes) -> str:
@@ -372,7 +400,12 @@ def _described(paths: list[tuple[str, Path]], *, one_line: bool) -> Iterator[str
                 )
                 telling.append((len(rare) / path.count, f"{shown}: {_shortened(usual)} ×{most}; rare: {odd}"))
                 continue
-        plain.append(f"{shown}: {_words(path, one_line=one_line)}")
+        told = f"{shown}: {_words(path, one_line=one_line)}"
+        few = [kind for kind, count in path.types.items() if count <= _RARE_SHARE * path.count]
+        if few:
+            telling.append((sum(path.types[kind] for kind in few) / path.count, told))
+        else:
+            plain.append(told)
     telling.sort(key=lambda entry: entry[0])
     yield from (line for _, line in telling)
     yield from plain
@@ -381,6 +414,9 @@ def _described(paths: list[tuple[str, Path]], *, one_line: bool) -> Iterator[str
 def _words(path: Path, *, one_line: bool) -> str:
     kinds = "/".join(sorted(path.types, key=lambda kind: -path.types[kind]))
     words = f"{kinds} ×{path.count}" if path.count > 1 else kinds
+    for kind, count in path.types.items():
+        if count <= _RARE_SHARE * path.count:
+            words += f", {kind} {f'×{count} ' if count > 1 else ''}at {_at(path.first_of[kind], one_line=one_line)}"
     if path.fewest <= path.most:
         words += f" of {path.most}" if path.fewest == path.most else f" of {path.fewest}-{path.most}"
     if path.low is not None and path.high is not None and path.low != path.high:
