@@ -20,6 +20,7 @@ from overspill import bound
 from overspill.core.model import Bounded, Budget, Gap
 from overspill.core.policy import Policy
 from overspill.core.strategies.views import diff
+from overspill.core.strategies.views.offers import counted
 from overspill.store import MemoryStore
 
 
@@ -188,8 +189,9 @@ def patch_of(seed: int, least_bytes: int) -> str:
     chance = random.Random(seed)
     files: list[str] = []
     size = 0
+    files.append(f"commit {0:040x}\nAuthor: x\n\n    Change 0\n\n")
     while size < least_bytes:
-        name, at, hunks = f"src/{chance.choice('abc')}/f{len(files)}.py", 1, []
+        name, at, hunks = f"src/{chance.choice('abc')}/f{len(files) % 7}.py", 1, []
         for _ in range(chance.choice((1, 1, 2, 5))):
             lines = [
                 chance.choice("   +-")
@@ -260,6 +262,11 @@ def test_what_is_told_of_a_gap_in_a_diff_counts_the_lines_of_the_gap(seed: int, 
         first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(starts) - 1)] * 2)))
         gap = Gap(starts[first], starts[last], first + 1, last)
         assert_recounted(bounded.selection.describe(gap), gap, changes_by_file(patch))
+    changes = changes_by_file(patch)
+    files, signs = {name for _, name, _ in changes}, Counter(sign for _, _, sign in changes)
+    assert bounded.selection.headline.startswith(
+        f"{counted(len(files), 'file')}, +{signs['+']} −{signs['-']} in {counted(patch.count('commit '), 'commit')}"
+    )
 
 
 def test_of_more_changes_than_are_remembered_only_whole_files_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ import re
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import attrgetter
 
 from overspill.core.model import Block, Budget, Call, Gap, Span, Totals, join
@@ -203,7 +204,7 @@ class DiffView:
     def _headline(self) -> str:
         if self._files_seen != len(self._files):
             return ""
-        said = counted(len(self._files), "file") if self._files else ""
+        said = counted(len({file.name for file in self._files}), "file") if self._files else ""
         if self._files and all(file.is_counted for file in self._files):
             said += f", +{sum(file.added for file in self._files)} −{sum(file.removed for file in self._files)}"
         commits = counted(self._commits, "commit") if self._commits else ""
@@ -238,26 +239,36 @@ class DiffView:
         inside = self._files[first:last]
         if first and self._files[first - 1].end > gap.start:
             begun = self._files[first - 1]
-            inside = inside if self._changes(begun, gap) == "" else [begun, *inside]
-        words = ", ".join(file.name + (self._changes(file, gap) or "") for file in inside[:NAMED])
+            inside = inside if self._changes(begun, gap) == (0, 0) else [begun, *inside]
+        by_name: dict[str, list[tuple[int, int] | None]] = {}
+        for file in inside:
+            by_name.setdefault(file.name, []).append(self._changes(file, gap))
+        words = ", ".join(name + _sum(changes) for name, changes in islice(by_name.items(), NAMED))
         if last == len(self._files) < self._files_seen:
             return words + ", …"
-        return words + (f", {counted(len(inside) - NAMED, 'more file')}" if len(inside) > NAMED else "")
+        return words + (f", {counted(len(by_name) - NAMED, 'more file')}" if len(by_name) > NAMED else "")
 
-    def _changes(self, file: _File, gap: Gap) -> str | None:
-        """What changes in the part of a file that a gap holds: nothing said if nothing does, None if it isn't known."""
+    def _changes(self, file: _File, gap: Gap) -> tuple[int, int] | None:
+        """Lines added and removed in the part of a file that a gap holds, if that is known."""
         if not file.is_counted:
             return None
         first, last = max(file.start, gap.start), min(file.end, gap.end)
         if (first, last) == (file.start, file.end):
-            added, removed = file.added, file.removed
-        elif last <= self._known_until:
-            added, removed = (
-                bisect_left(places, last) - bisect_left(places, first) for places in (self._added_at, self._removed_at)
-            )
-        else:
+            return file.added, file.removed
+        if last > self._known_until:
             return None
-        return f" +{added} −{removed}" if added or removed else ""
+        added, removed = self._added_at, self._removed_at
+        return (
+            bisect_left(added, last) - bisect_left(added, first),
+            bisect_left(removed, last) - bisect_left(removed, first),
+        )
+
+
+def _sum(changes: Sequence[tuple[int, int] | None]) -> str:
+    """What changes in one file, of which a log of commits may tell several times."""
+    known = [one for one in changes if one is not None]
+    added, removed = (sum(one[side] for one in known) for side in (0, 1))
+    return f" +{added} −{removed}" if None not in changes and (added or removed) else ""
 
 
 def _name_in(header: str) -> str:
