@@ -95,6 +95,19 @@ def test_a_large_image_spills_and_a_screenshot_stays() -> None:
     assert line.store.open(handle_of(result)).read(0, 10**9) == base64.b64decode(PNG)
 
 
+def test_an_image_that_is_read_back_says_what_it_is() -> None:
+    line = Line()
+    handle = handle_of(line.result({"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}, text("x")]}))
+    (said,) = line.call("read", handle=handle)["content"]
+    assert said["text"] == (
+        f"[overspill read {handle}: a file without lines: PNG image, 1024004 bytes; "
+        f"`overspill show --raw {handle}` writes it]"
+    )
+    assert ": line 2;" in line.call("read", handle=handle, lines="2-2")["content"][0]["text"]
+    whole = handle_of(line.result({"content": [text("GIF8 is a text\n" + lines(5_000))]}))
+    assert "GIF8 is a text" in line.call("read", handle=whole)["content"][0]["text"]
+
+
 def test_images_can_be_kept() -> None:
     image = {"type": "image", "data": PNG, "mimeType": "image/png"}
     content = Line(media="keep").result({"content": [image, text(lines(5000))]})["content"]
