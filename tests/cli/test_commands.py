@@ -569,6 +569,11 @@ def test_an_answer_in_another_overspill_is_shortened_and_not_stored_again() -> N
     assert [row["handle"] for row in json.loads(text("ls", "--json"))] == [handle]
 
 
+def test_what_a_reader_of_grep_types_first_is_taken() -> None:
+    handle = kept()
+    assert overspill("grep", "-n", "-E", handle, "^77$").stdout == overspill("grep", handle, "^77$").stdout
+
+
 def test_an_answer_of_the_same_budget_passes_through_run_whole() -> None:
     handle = kept("".join(f"{n:05d} request of {n % 16} handled\n" for n in range(20_000)).encode())
     for asked in (("read", handle, "--lines", "800-"), ("grep", handle, "handled", "--max", "500")):

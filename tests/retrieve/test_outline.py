@@ -515,3 +515,8 @@ def told(walk: json_shape._Walk) -> object:
         for name, path in walk.root.paths()
     ]
     return paths, [(mark[0], mark[1], mark[2]) for mark in walk.landmarks]
+
+
+def test_a_column_of_more_values_than_are_counted_says_so() -> None:
+    data = "id,name,ms\n" + "".join(f"{n},user {n % 6000},{n % 97}\n" for n in range(9000))
+    assert "# name: text, too many values to count\n" in outline(*keep(data.encode())).text

@@ -52,7 +52,7 @@ def test_the_schemas_are_valid_and_every_optional_argument_has_a_reason() -> Non
         ("overspill_query", {"query": "[0]"}, "plain text"),
         ("overspill_grep", {"pattern": "("}, "overspill error: bad pattern"),
         ("overspill_read", {"line_numbers": "1"}, "overspill_read takes handle, lines"),
-        ("overspill_grep", {}, "needs it"),
+        ("overspill_grep", {}, "pattern None is not understood: overspill_grep needs it"),
         ("overspill_nothing", {}, "one of overspill_read"),
     ],
 )

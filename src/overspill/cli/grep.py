@@ -20,6 +20,9 @@ from overspill.cli import kept
 @click.option("-m", "--max", "--max-matches", "max_matches", metavar="N", default="20", show_default=True,
               help="Show this many matches.")  # fmt: skip
 @click.option("--lines", metavar="RANGE", help="Only in these lines.")
+@click.option(
+    "-n", "-E", "as_always", is_flag=True, expose_value=False, help="As always: numbered, and no basic syntax."
+)
 @kept.size_options
 @kept.store_option
 @kept.json_option

@@ -219,9 +219,8 @@ def _checked(definition: Definition, arguments: Mapping[str, Any]) -> dict[str, 
         given[name] = _flag_value(name, value) if about["type"] == "boolean" else value
     for name in definition.required:
         if name not in given:
-            raise RequestError(
-                "argument", name, f"{definition.name} needs it: {definition.properties[name]['description']}"
-            )
+            about = definition.properties[name]["description"]
+            raise RequestError(name, arguments.get(name), f"{definition.name} needs it: {about}")
     for name, about in definition.properties.items():
         if about["type"] == "string" and name in given and not isinstance(given[name], str):
             given[name] = _text(name, given[name])

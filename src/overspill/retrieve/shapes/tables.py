@@ -71,7 +71,7 @@ def _words(column: Column) -> str:
         return f"{ends}{different}{lost}"
     values = facts.get("values")
     if values is None:
-        return f"text, many values{lost}"
+        return f"text, too many values to count{lost}"
     if len(values) == column.rows and column.rows > 12:
         return f"text, all different{lost}"
     common = list(values.items())[:4]
