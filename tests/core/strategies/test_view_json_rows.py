@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.strategies.viewing import viewed
-from overspill.core.model import Bounded, Budget
+from core.strategies.viewing import cut_of, viewed
+from overspill.core.model import Block, Bounded, Budget
+from overspill.core.strategies.views.json_scan import Run, Scan
+from overspill.core.strategies.views.json_selection import JsonSelection
 
 TOLD = re.compile(r"(\d+) more documents \((\d+)–(\d+)\)")
 VALUES = st.recursive(
@@ -115,3 +117,24 @@ def test_other_text_between_documents_is_said_to_be_there_and_not_counted() -> N
     bounded = viewed("json", source, room=Budget(max_tokens=400))
     assert "900 JSON documents among other text" in bounded.header
     assert not TOLD.search(bounded.excerpt)
+
+
+def test_small_documents_of_many_levels_are_no_containers_of_their_own() -> None:
+    """Each would take part in the choice by every level of its own, for as long as it takes to weigh them."""
+    deep: Any = "leaf"
+    for level in range(12):
+        deep = {"level": level, "inner": [deep]} if level % 3 == 0 else [deep]
+    runs: list[Run] = []
+    scan = Scan(runs.append)
+    scan.feed(Block(0, (json.dumps(deep) + "\n").encode() * 300, 1))
+    scan.finish()
+    assert {id(run.frame) for run in runs} == {id(scan.root)}
+    assert sum(run.count for run in runs) == scan.root.members == 300
+
+
+@pytest.mark.parametrize("nesting", [1, 3])
+def test_no_more_short_numbers_are_weighed_than_a_room_could_hold(nesting: int) -> None:
+    source = ("[" * nesting + "1," * 100_000 + "1" + "]" * nesting).encode()
+    cut, _ = cut_of("json", source, room=Budget(max_tokens=1_000))
+    assert isinstance(cut.selection, JsonSelection)
+    assert 1_000 < len(cut.selection._tiles.all) < 6_000

@@ -17,6 +17,8 @@ from overspill.core.model import Block
 RUN_BYTES = 1_200
 CONTAINER_BYTES = 2_400
 """A container of at most this size is taken whole, as one member of a run."""
+LEVELS = 24
+"""A container of more levels is opened, however small."""
 DEPTH_KEPT = 400
 LONG_STRING_BYTES = 1 << 19
 """Of a string longer than this only the beginning is held."""
@@ -25,9 +27,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PLAIN = rb'[^\[\]{}"]*+'
-_FLAT = rb"[\[{]" + _PLAIN + rb"(?:" + STRING + _PLAIN + rb")*+[\]}]"
-_NESTED = rb"[\[{]" + _PLAIN + rb"(?:(?:" + STRING + rb"|" + _FLAT + rb")" + _PLAIN + rb")*+[\]}]"
-CONTAINER = rb"[\[{]" + _PLAIN + rb"(?:(?:" + STRING + rb"|" + _NESTED + rb")" + _PLAIN + rb")*+[\]}]"
+CONTAINER = rb"[\[{]" + _PLAIN + rb"(?:" + STRING + _PLAIN + rb")*+[\]}]"
+for _ in range(LEVELS - 1):
+    CONTAINER = rb"[\[{]" + _PLAIN + rb"(?:(?:" + STRING + rb"|" + CONTAINER + rb")" + _PLAIN + rb")*+[\]}]"
 _SKIP = rb'[^\[\]{},"]*+'
 _TOKEN = re.compile(_SKIP + rb"(?:" + STRING + _SKIP + rb")*+(?:(" + CONTAINER + rb')|([\[\]{},"]))', re.DOTALL)
 _STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)

@@ -24,6 +24,8 @@ STUDIED_BYTES = 2 << 20
 """Values are counted in this much of a document; later ones are weighed by what was learned there."""
 LEAST_RUN_BYTES = 128
 """A shorter run counts as one of so many: it takes memory and time all the same."""
+LEAST_MEMBER_BYTES = 12
+"""The same for a member: so many short ones are never shown that weighing them all would be worth the time."""
 _OPENING_KEY = re.compile(rb'\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:', re.DOTALL)
 
 
@@ -167,7 +169,8 @@ class JsonView:
         for index in order:
             if size > 10 * room_bytes(self._room):
                 break
-            size += max(LEAST_RUN_BYTES, min(3_000, len(self._runs[index].data)))
+            run = self._runs[index]
+            size += max(LEAST_RUN_BYTES, min(3_000, len(run.data)), LEAST_MEMBER_BYTES * run.count)
             taken.add(index)
         for index, run in enumerate(self._runs):
             if run.first == 0 and run.frame.depth <= 3 and size < 16 * room_bytes(self._room):
