@@ -259,10 +259,23 @@ def test_an_output_in_tiny_chunks_takes_no_more_memory() -> None:
     assert peak < 8_000_000
 
 
-def test_an_output_that_is_shown_whole_is_not_said_to_be_folded() -> None:
-    bounder = Bounder(Policy(limit=Budget(max_lines=5), budget=Budget(max_bytes=9_000)), MemoryStore())
-    assert bounder.bound("a line\n" * 10).header.endswith(": 10 of 10 lines shown]\n")
-    assert "redraws and colours folded" in bounder.bound("\x1b[31ma line\x1b[0m\n" * 10).header
+@pytest.mark.parametrize("most", [Budget(max_bytes=9_000), Budget(max_tokens=20_000)])
+def test_an_output_over_a_limit_in_another_unit_is_not_made_longer_where_all_of_it_is_shown(most: Budget) -> None:
+    bounder = Bounder(Policy(limit=Budget(max_lines=5), budget=most), MemoryStore())
+    output = "a line\n" * (
+        2_000 if most.max_tokens else 100
+    )  # also where that is more than the limit's lines could have
+    bounded = bounder.bound(output)
+    assert bounded.output is output
+    assert not bounded.truncated
+    longer = bounder.bound("a line\n" * 100_000)
+    assert longer.truncated
+    assert longer.gaps
+
+
+def test_what_fits_once_redraws_and_colours_are_folded_says_so() -> None:
+    bounder = Bounder(Policy(budget=Budget(max_bytes=9_000)), MemoryStore())
+    assert "redraws and colours folded" in bounder.bound("\x1b[31ma line\x1b[0m\n" * 600).header
 
 
 class TestDecorator:

@@ -10,9 +10,10 @@ from overspill import preset
 from overspill.core.capture import Capture, Whole
 from overspill.core.excerpt import Excerpt
 from overspill.core.model import Budget, Call, Gap, Span
-from overspill.core.notice import Kept, Language
+from overspill.core.notice import WORDS, Kept, Language
 from overspill.core.policy import Policy
 from overspill.core.render import render
+from overspill.core.strategies import head
 from overspill.errors import PolicyError
 
 HITS = "".join(
@@ -60,6 +61,19 @@ def test_whatever_a_store_says_of_its_fault_the_smallest_budget_is_kept(unit: st
             assert policy.measure.fits(text, policy.budget)
             assert "NOT" in text or "未能保存" in text
             text.encode()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("source", ["\0" * 40_000, "a\b" * 30_000, "\x1b[2J\x1b[H" * 10_000, "\r" * 60_000])
+def test_of_what_shows_nothing_it_is_said_how_much_that_is_and_how_to_read_it(source: str, language: Language) -> None:
+    policy = Policy(budget=Budget(max_bytes=9_000), strategy=head(), language=language)
+    capture = Capture(policy, Call())
+    capture.feed(source.encode())
+    cut = capture.finish()
+    assert not isinstance(cut, Whole)
+    text = render(cut, Kept("ovs_00000000"), policy).text
+    assert WORDS[language].invisible.format(count=len(source)) in text
+    assert "read ovs_00000000" in text
 
 
 def test_a_path_that_is_no_unicode_stands_in_the_notice_as_far_as_it_is() -> None:

@@ -55,7 +55,7 @@ class Capture:
         self._call = call or Call()
         self._held: list[bytes] = []
         self._held_bytes = 0
-        self._most_bytes = policy.above.bytes_ceiling
+        self._most_bytes = max(policy.above.bytes_ceiling, policy.budget.bytes_ceiling)
         self._blocks: _Blocks | None = None
         self._redactor = Redactor(policy.redact) if policy.redact else None
 

@@ -65,6 +65,7 @@ class Words:
     rerun: str
     in_part: str
     folded: str
+    invisible: str
     redacted: str
     lines: str
     line: str
@@ -83,6 +84,7 @@ WORDS: dict[Language, Words] = {
         rerun="Run it again with less output if you need the rest",
         in_part=" in part",
         folded="As a terminal shows them, redraws and colours folded",
+        invisible="Nothing visible in the {count} bytes shown",
         redacted="{count} secrets redacted",
         lines="lines {first}-{last} omitted",
         line="line {first} omitted",
@@ -99,6 +101,7 @@ WORDS: dict[Language, Words] = {
         rerun="如需其余内容，请缩小输出后重新运行",
         in_part="的一部分",
         folded="如终端所示，已折叠重绘与颜色",
+        invisible="所示 {count} 字节中没有可见内容",
         redacted="已隐去 {count} 处机密",
         lines="省略第 {first}-{last} 行",
         line="省略第 {first} 行",
@@ -130,6 +133,7 @@ def header(
     language: Language,
     redactions: int = 0,
     folded: bool = False,
+    invisible_bytes: int = 0,
 ) -> str:
     """The first line of a bounded text: what this is, the key finding, the next call."""
     words = WORDS[language]
@@ -141,6 +145,9 @@ def header(
         sentences.append(words.finding.format(headline=said.rstrip(_STOPS) or said))
     if redactions:
         sentences.append(words.redacted.format(count=redactions))
+    if invisible_bytes:
+        sentences.append(words.invisible.format(count=invisible_bytes))
+        gap = gap or Gap(0, totals.bytes, 1, totals.lines)
     if gap is None:
         sentences += [words.folded] if folded else []
     elif kept.handle is None:

@@ -109,8 +109,10 @@ class Policy:
         return Budget(**{"max_bytes": self.budget.bounds[1], **bounds})
 
     def lets_through(self, text: str) -> bool:
-        """Is the text within the limit?"""
-        return self.measure.fits(text, self.above) and (self.layout is None or self.layout.fits(text, self.above))
+        """Is the text within the limit, or, where that names other units, all to be shown anyway?"""
+        if self.layout is not None:
+            return self.measure.fits(text, self.above) and self.layout.fits(text, self.above)
+        return self.measure.fits(text, self.above) or (self.limit is not None and self.measure.fits(text, self.budget))
 
     def surely_lets_through(self, text: str) -> bool:
         """The same by cheap bounds; False means: look closer."""

@@ -161,7 +161,9 @@ class _Draft:
                 break
         return bounded
 
-    def _header(self, selection: Selection, shown_lines: int, gap: Gap | None, *, folded: bool = False) -> str:
+    def _header(
+        self, selection: Selection, shown_lines: int, gap: Gap | None, *, folded: bool = False, invisible_bytes: int = 0
+    ) -> str:
         """The fullest header that leaves most of the budget to the excerpt."""
         for headline, gap_named in ((selection.headline, gap), ("", gap)):
             header = well_formed(
@@ -175,6 +177,7 @@ class _Draft:
                     language=self._policy.language,
                     redactions=self._cut.redactions,
                     folded=folded,
+                    invisible_bytes=invisible_bytes,
                 )
             )
             if self._takes_little(self._measure.size(header, self._budget)):
@@ -208,7 +211,13 @@ class _Draft:
         if short:
             header = self._short_header(shown_lines, reason_chars)
         else:
-            header = self._header(selection, shown_lines, first_gap, folded=not gaps and _is_folded(parts))
+            header = self._header(
+                selection,
+                shown_lines,
+                first_gap,
+                folded=not gaps and _is_folded(parts),
+                invisible_bytes=_invisible_bytes(parts),
+            )
         text = header + "".join(part.text for part in parts)
         bounded = Bounded(
             text=text,
@@ -285,6 +294,13 @@ def assemble(spans: Sequence[Span], gaps: Sequence[Gap], marker: Marker) -> list
 def _is_folded(parts: Sequence[Part]) -> bool:
     """Does the text show source otherwise than it is?"""
     return any(part.span and encode(part.text) != part.span.data for part in parts)
+
+
+def _invisible_bytes(parts: Sequence[Part]) -> int:
+    """The bytes that are shown, where all that is to be seen of them is nothing."""
+    if any(part.span and part.text and not part.text.isspace() for part in parts) or not _is_folded(parts):
+        return 0
+    return sum(len(part.span.data) for part in parts if part.span)
 
 
 def _mark_part(gap: Gap, marker: Marker) -> Part:
