@@ -66,6 +66,14 @@ def test_it_fits_on_any_bytes_and_shows_lines_of_the_source(data: bytes, budget:
         assert answer.pages or answer.next or facts_of(answer)
 
 
+@pytest.mark.parametrize("max_tokens", [351, 360, 375, 400])
+def test_the_start_of_a_line_is_shown_where_no_line_fits(max_tokens: int) -> None:
+    store, handle = keep("👩‍👧‍👦".encode() * 42)
+    answer = outline(store, handle, policy=Policy(budget=Budget(max_tokens=max_tokens)))
+    assert "👩‍👧‍👦" in answer.text
+    assert answer.pages
+
+
 def test_a_log_names_its_severities_and_its_rare_lines() -> None:
     lines = [
         f"2026-01-01 10:00:{n % 60:02} INFO worker {n % 7} handled request {n} in {n % 90} ms" for n in range(1, 6001)

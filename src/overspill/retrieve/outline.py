@@ -223,14 +223,16 @@ class _Outlining:
         headline = shape.headline or (selection.headline if selection is not None and not shape.lines else "")
         words = "; ".join(part for part in (shape.kind, headline) if part)
 
-        def text(count: int) -> str:
-            return self._text(words, facts, rows[:count])
+        def fits(some: Sequence[Row]) -> bool:
+            return self._policy.measure.fits(self._text(words, facts, some), self._policy.budget)
 
-        measure, budget = self._policy.measure, self._policy.budget
-        count = largest(lambda number: measure.fits(text(number), budget), len(rows))
-        if not count and not measure.fits(text(0), budget):
+        shown = rows[: largest(lambda number: fits(rows[:number]), len(rows))]
+        if rows and not shown:
+            size = largest(lambda size: not size or fits([rows[0].first_part(size)]), len(rows[0].data))
+            shown = [rows[0].first_part(size)] if size else []
+        if not shown and not fits([]):
             facts = facts[: len(facts) // 2]
-        return rows[:count], text(count)
+        return shown, self._text(words, facts, shown)
 
     def _text(self, words: str, facts: Sequence[str], rows: Sequence[Row]) -> str:
         return self._head(words) + "".join(facts) + "".join(row.shown() for row in rows) + self._foot(rows)
