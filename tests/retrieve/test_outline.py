@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.core.model import Budget, Call
+from overspill.core.policy import Policy
 from overspill.retrieve import Answer, outline, read
 from overspill.retrieve.shapes import Shape, Stretch, json_shape, shape_of
 from overspill.retrieve.source import Source
