@@ -98,11 +98,17 @@ class Running:
         os.set_blocking(self._wake, False)
         os.set_blocking(self._wake_end, False)
         self._handle_signals()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _numbers(_PASSED_ON))
         try:
+            came_before = read_some(self._wake)
             self.pid = self._start(words, environment or original_environment(), merged=merged, closed=closed)
         except BaseException:
             self.close()
             raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in _numbers(_PASSED_ON).intersection(came_before):
+            self._signal(number)  # no terminal could send it to a command that was not there yet
 
     def close(self) -> None:
         self.pipes.close()

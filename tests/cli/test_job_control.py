@@ -120,6 +120,26 @@ def test_two_in_a_pipeline_stop_and_go_on_together(shell: Typing) -> None:
     shell.until("through both\r\n")
 
 
+EARLY = """
+import os, signal
+from overspill.process import Running
+
+class Early(Running):
+    def _handle_signals(self):
+        super()._handle_signals()
+        os.kill(os.getpid(), signal.SIGINT)
+
+print("status", Early(["sleep", "60"]).serve(lambda stream, data: None).status)
+"""
+
+
+def test_a_key_typed_before_there_is_a_command_reaches_it(shell: Typing, tmp_path: Path) -> None:
+    script = tmp_path / "early.py"
+    script.write_text(EARLY)
+    shell.keys(f"{sys.executable} {script}\r")
+    shell.until("status 130")
+
+
 def test_the_command_knows_the_size_of_the_window_and_when_it_changes(shell: Typing) -> None:
     shell.resize(33, 101)
     code = (
