@@ -23,12 +23,14 @@ _VIRAMA = 9
 def joined(before: str, right: str) -> bool:
     """Does ``right`` continue a cluster that ``before``, the text in front of it, ends with?"""
     left = before[-1]
-    if left == "\n" or right == "\n":
-        return False
     category = unicodedata.category(right)
+    if category == "Cc" or unicodedata.category(left) == "Cc":
+        return False
     if category[0] == "M" or category in ("Cf", "Cn") or right in _JOIN_BACK:
         return True
-    if left == _ZWJ or left in _JOIN_ON or unicodedata.category(left) == "Cf":
+    if left == _ZWJ:
+        return not right.isascii()  # it joins pictures and some letters of India's scripts
+    if left in _JOIN_ON or unicodedata.category(left) == "Cf":
         return True
     if _is_flag(right):
         run = len(before) - len(before.rstrip(_FLAGS))

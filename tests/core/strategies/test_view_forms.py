@@ -131,6 +131,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(PIECES, st.sampled_from([1, 2, 40, 900])), min_size=2, max_size=30))
 @example([(b"\x00", 900), (b"\x1b]", 1), (b"\x00", 40), (b"\n", 1), (b"\x07", 1), (b"\n", 2), (b"\x00", 900)])
+@example([(b"\x00", 1), (b"\xe2\x80\x8d", 2)])
 @example([(b"{", 1), (b"a", 900), (b"[{[aa{aa}}}}", 1), (b"a", 40), (b"[a{{{{aa[[aa{", 1), (b"a{aaa{[[a}}}}", 1)])
 def test_anything_at_all_keeps_the_contract(view: str, pieces: list[tuple[bytes, int]]) -> None:
     source = b"".join(piece * times for piece, times in pieces)
